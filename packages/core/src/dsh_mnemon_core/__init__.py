@@ -1,0 +1,1 @@
+"""Contracts and composition engine of dsh-mnemon: Sources, Strategies, Views."""

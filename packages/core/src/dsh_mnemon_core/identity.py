@@ -1,0 +1,105 @@
+"""Instance keys and provenance: who contributed what (spec/core.md §4.4)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from dsh_mnemon_core.checks import identifier, optional_text, text
+from dsh_mnemon_core.errors import DefinitionError, RegistrationError
+from dsh_mnemon_core.scope import CAPABILITIES, Capability
+
+__all__ = (
+    "API_VERSION",
+    "Kind",
+    "Provenance",
+    "is_default_instance",
+    "read_capability",
+    "read_instance_key",
+    "read_package_name",
+    "read_type_id",
+)
+
+API_VERSION: Final = "dsh-mnemon/v1"
+"""Version of Source, Strategy and extension manifests."""
+
+Kind: TypeAlias = Literal["source", "strategy", "strategy-extension"]
+"""What a contribution is."""
+
+_KEY = re.compile(r"(source|strategy|strategy-extension):[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,299}")
+_PACKAGE = re.compile(r"(?:@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*")
+
+
+def read_package_name(value: object) -> str:
+    """Read a distribution name.
+
+    Raises:
+        DefinitionError: ``package-name-invalid`` or a Text(214) code.
+    """
+    name = text(value, "packageName", 214, kind=DefinitionError)
+    if not _PACKAGE.fullmatch(name):
+        raise DefinitionError("package-name-invalid", f"packageName {name!r} is not a package name")
+    return name
+
+
+def read_instance_key(value: object, kind: Kind | None = None) -> str:
+    """Read an instance key ``<kind>:<entryId>``, at most 300 characters.
+
+    Raises:
+        RegistrationError: ``instance-key-format``.
+    """
+    good = isinstance(value, str) and len(value) <= 300 and _KEY.fullmatch(value)
+    if not good or (kind is not None and good[1] != kind):
+        raise RegistrationError("instance-key-format", f"{value!r} is not a {kind or 'valid'} key")
+    return str(value)
+
+
+def is_default_instance(key: str, type_id: str) -> bool:
+    """Tell whether a Source instance is the default one of its type (§4.4)."""
+    return key.startswith("source:") and f":{key.partition(':')[2]}".endswith(
+        f":mnemon-source-{type_id}"
+    )
+
+
+def read_capability(value: object) -> Capability:
+    """Read one capability of the closed set.
+
+    Raises:
+        DefinitionError: ``capability-unsupported``.
+    """
+    for known in CAPABILITIES:
+        if known == value:
+            return known
+    raise DefinitionError(
+        "capability-unsupported", f"{value!r} is no capability; known: {', '.join(CAPABILITIES)}"
+    )
+
+
+def read_type_id(value: object) -> str:
+    """Read a type id or role: an Id."""
+    return identifier(value, "type id or role", kind=DefinitionError)
+
+
+def _entry(value: object) -> str:
+    return text(value, "entryId", 300, kind=RegistrationError)
+
+
+def _artifact(value: object) -> str | None:
+    return optional_text(value, "artifactDigest", 500, kind=RegistrationError)
+
+
+@attrs.frozen(kw_only=True)
+class Provenance:
+    """Where a contribution came from.
+
+    Attributes:
+        package_name: Distribution name; equals the manifest's.
+        entry_id: Row id of the profile, Text(300).
+        artifact_digest: Digest of the installed artefact, when the loader knows it.
+    """
+
+    package_name: str = attrs.field(converter=read_package_name)
+    entry_id: str = attrs.field(converter=_entry)
+    artifact_digest: str | None = attrs.field(default=None, converter=_artifact)

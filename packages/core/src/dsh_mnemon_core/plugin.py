@@ -1,0 +1,105 @@
+"""The descriptor a plugin module exports, readable before anything runs (spec/core.md §4.3)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import attrs
+
+from dsh_mnemon_core.checks import distinct, record, text
+from dsh_mnemon_core.errors import DefinitionError
+from dsh_mnemon_core.identity import read_package_name
+from dsh_mnemon_core.values import FrozenDict
+
+__all__ = ("PLUGIN_API_VERSION", "MemoryPlugin", "ProvidedCapability")
+
+PLUGIN_API_VERSION: Final = "dsh-mnemon/plugin/v1"
+"""Version of plugin descriptors."""
+
+ROLES: Final = ("source", "strategy", "strategy-extension")
+_CAPABILITY_ID = re.compile(r"[a-z][a-z0-9.-]{0,127}")
+
+
+def _capability_id(value: object) -> str:
+    name = text(value, "capability id", 128, kind=DefinitionError)
+    if not _CAPABILITY_ID.fullmatch(name):
+        raise DefinitionError("id-format", f"capability id {name!r} is malformed")
+    return name
+
+
+def _exclusive(value: object) -> bool | None:
+    return True if value is True else None
+
+
+@attrs.frozen(kw_only=True)
+class ProvidedCapability:
+    """An edge of the activation graph; ``exclusive`` when nobody else may provide it."""
+
+    id: str = attrs.field(converter=_capability_id)
+    exclusive: bool | None = attrs.field(default=None, converter=_exclusive)
+
+
+def _bilingual(value: object) -> FrozenDict:
+    mapping = record(value, "label and description", kind=DefinitionError)
+    return FrozenDict(
+        {
+            lang: text(mapping.get(lang), lang, 4000, kind=DefinitionError)
+            for lang in ("en", "zh-CN")
+        }
+    )
+
+
+def _roles(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not value or any(r not in ROLES for r in value):  # pyright: ignore[reportUnknownVariableType]
+        raise DefinitionError("plugin-roles-invalid", f"roles must be among {', '.join(ROLES)}")
+    return distinct(tuple(value), "roles", kind=DefinitionError)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _provides(value: Any) -> tuple[ProvidedCapability, ...]:
+    if not value:
+        raise DefinitionError("plugin-provides-empty", "a plugin provides at least one capability")
+    distinct([item.id for item in value], "provides", kind=DefinitionError)
+    return tuple(value)
+
+
+def _requires(value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    ids = tuple(_capability_id(item) for item in value)
+    return distinct(ids, "requires", kind=DefinitionError)
+
+
+def _api_version(_instance: object, _attribute: object, value: object) -> None:
+    if value != PLUGIN_API_VERSION:
+        raise DefinitionError(
+            "api-version-unsupported", f"apiVersion must be {PLUGIN_API_VERSION!r}, got {value!r}"
+        )
+
+
+@attrs.frozen(kw_only=True)
+class MemoryPlugin:
+    """What a plugin is and which edges it has in the activation graph.
+
+    Attributes:
+        package_name: Distribution name; equals its contributions' own.
+        label: ``{en, zh-CN}``, each Text(4000).
+        description: ``{en, zh-CN}``, each Text(4000).
+        roles: Distinct kinds it contributes.
+        provides: Capabilities it provides; an edge, not a permission.
+        requires: Capability ids it needs, none of its own.
+    """
+
+    api_version: str = attrs.field(default=PLUGIN_API_VERSION, validator=_api_version)
+    package_name: str = attrs.field(converter=read_package_name)
+    label: Any = attrs.field(converter=_bilingual)
+    description: Any = attrs.field(converter=_bilingual)
+    roles: tuple[str, ...] = attrs.field(converter=_roles)
+    provides: tuple[ProvidedCapability, ...] = attrs.field(converter=_provides)
+    requires: tuple[str, ...] | None = attrs.field(default=None, converter=_requires)
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse a plugin that requires what it provides itself."""
+        own = {item.id for item in self.provides} & set(self.requires or ())
+        if own:
+            raise DefinitionError("plugin-self-requirement", f"requires its own {min(own)!r}")

@@ -1,0 +1,193 @@
+"""JSON-safe values: check, freeze, canonical form and digest (spec/core.md §3).
+
+Everything that crosses the plugin boundary is JSON: ``None``, booleans, finite numbers, well-formed
+Unicode strings, lists and plain mappings with string keys, nested at most 48 deep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn, TypeAlias, cast
+
+import rfc8785
+
+from dsh_mnemon_core.errors import InputError
+
+__all__ = (
+    "FrozenDict",
+    "Json",
+    "JsonObject",
+    "assert_json",
+    "canonical",
+    "configuration_digest",
+    "digest",
+    "json_clone",
+    "json_equal",
+    "thaw",
+)
+
+Json: TypeAlias = Any
+"""A JSON-safe value; checked at run time, not by the type checker."""
+
+JsonObject: TypeAlias = Mapping[str, Any]
+"""A JSON-safe mapping."""
+
+MAX_DEPTH = 48
+"""Deepest nesting of a node; the outermost value is depth 0."""
+
+_MAX_INTEGER = 2**53 - 1
+"""Largest integer that RFC 8785 numbers carry exactly."""
+
+
+class FrozenDict(dict[str, Any]):
+    """A JSON object that nobody can change; equal to a ``dict`` of the same content."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
+        raise TypeError("this JSON object is frozen; use thaw() to get a copy to change")
+
+    __setitem__ = __delitem__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+    __ior__ = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Hash by content, so that values holding frozen JSON stay hashable."""
+        return hash(frozenset(self.items()))
+
+    def __copy__(self) -> FrozenDict:
+        """Return itself: a frozen value needs no copy."""
+        return self
+
+    def __deepcopy__(self, _memo: object) -> FrozenDict:
+        """Return itself: a frozen value needs no copy."""
+        return self
+
+    def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
+        """Pickle through a plain dict, because item assignment is refused."""
+        return (FrozenDict, (dict(self),))
+
+
+def _scalar(value: object, label: str) -> bool:
+    """Return whether ``value`` is an acceptable scalar; raise where it is a bad one."""
+    if value is None or value is True or value is False:
+        return True
+    if isinstance(value, str):
+        if not value.isascii():
+            try:
+                value.encode("utf-8")
+            except UnicodeEncodeError:
+                raise InputError(
+                    "text-not-unicode", f"{label} holds a lone surrogate, which is not Unicode text"
+                ) from None
+        return True
+    if isinstance(value, (int, float)):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError("json-non-finite", f"{label} must be a finite number")
+        if isinstance(value, int) and abs(value) > _MAX_INTEGER:
+            raise InputError("json-non-json-value", f"{label} is an integer beyond 2^53-1")
+        return True
+    return False
+
+
+def _children(value: object, label: str) -> Iterator[tuple[str | None, object]]:
+    """Yield ``(key or None, item)`` of a container; raise where it is not one."""
+    if isinstance(value, dict):
+        for key, item in cast("dict[object, object]", value).items():
+            if not isinstance(key, str):
+                raise InputError("json-non-json-object", f"{label} has a key that is no string")
+            _scalar(key, label)
+            yield key, item
+    elif isinstance(value, (list, tuple)):
+        for item in cast("list[object]", value):
+            yield None, item
+    elif isinstance(value, (bytes, bytearray, set, frozenset)) or callable(value):
+        raise InputError("json-non-json-value", f"{label} is not a JSON value")
+    else:
+        raise InputError(
+            "json-non-json-object", f"{label} is a {type(value).__name__}, not a JSON value"
+        )
+
+
+def _walk(value: object, label: str, depth: int, ancestors: tuple[int, ...]) -> Any:
+    if depth > MAX_DEPTH:
+        raise InputError("json-too-deep", f"{label} is nested deeper than {MAX_DEPTH} levels")
+    if _scalar(value, label):
+        return value
+    if isinstance(value, Mapping) and not isinstance(value, dict):
+        value = dict(value)
+    if id(value) in ancestors:
+        raise InputError("json-cycle", f"{label} contains itself")
+    inside = (*ancestors, id(value))
+    if isinstance(value, dict):
+        return FrozenDict(
+            {str(k): _walk(v, label, depth + 1, inside) for k, v in _children(value, label)}
+        )
+    return tuple(_walk(v, label, depth + 1, inside) for _, v in _children(value, label))
+
+
+def assert_json(value: object, label: str = "value") -> None:
+    """Check that a value is JSON-safe.
+
+    Args:
+        value: Any Python value; tuples count as lists, any ``Mapping`` as an object.
+        label: What the value is, for the message.
+
+    Raises:
+        InputError: ``json-non-finite``, ``json-non-json-value``, ``json-non-json-object``,
+            ``json-cycle``, ``json-too-deep`` or ``text-not-unicode``.
+
+    Source: spec/core.md §3.
+    """
+    _walk(value, label, 0, ())
+
+
+def json_clone(value: object, label: str = "value") -> Any:
+    """Check, copy and deeply freeze a value: objects to ``FrozenDict``, lists to tuples.
+
+    Raises:
+        InputError: As `assert_json`.
+    """
+    return _walk(value, label, 0, ())
+
+
+def thaw(value: Any) -> Any:
+    """Return a deep plain copy: dicts and lists that the caller may change."""
+    if isinstance(value, Mapping):
+        return {key: thaw(item) for key, item in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [thaw(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def canonical(value: object) -> str:
+    """Return the RFC 8785 text of a JSON-safe value: keys by UTF-16 units, no white space."""
+    try:
+        return rfc8785.dumps(cast("Any", value)).decode("utf-8")
+    except rfc8785.CanonicalizationError as error:
+        raise InputError("json-non-json-value", f"value has no canonical form: {error}") from None
+
+
+def digest(value: object) -> str:
+    """Return the lower-case hex SHA-256 of a value's canonical text."""
+    return hashlib.sha256(canonical(value).encode("utf-8")).hexdigest()
+
+
+def configuration_digest(value: object) -> str:
+    """Return ``config:`` + digest, so that diagnostics never show raw configuration."""
+    return f"config:{digest(value)}"
+
+
+def json_equal(left: object, right: object) -> bool:
+    """Compare JSON values as JSON does: ``1`` equals ``1.0`` but not ``True``."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        a, b = cast("Mapping[str, Any]", left), cast("Mapping[str, Any]", right)
+        return a.keys() == b.keys() and all(json_equal(a[key], b[key]) for key in a)
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        x, y = cast("list[Any]", left), cast("list[Any]", right)
+        return len(x) == len(y) and all(json_equal(p, q) for p, q in zip(x, y, strict=True))
+    return left == right

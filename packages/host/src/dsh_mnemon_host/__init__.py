@@ -1,0 +1,1 @@
+"""Host of dsh-mnemon: turns, storage, settings, tools, command line and MCP."""

@@ -1,0 +1,1 @@
+"""Runtime memory Source of dsh-mnemon: USER.md and MEMORY.md."""

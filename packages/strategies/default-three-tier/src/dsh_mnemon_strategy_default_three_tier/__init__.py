@@ -1,0 +1,1 @@
+"""The Layered strategy of dsh-mnemon: hot memory, documents, long-term evidence."""

@@ -1,0 +1,1 @@
+"""Pytest plugin and contract suites for authors of dsh-mnemon Sources, Strategies and enhancements."""

@@ -1,0 +1,1 @@
+"""Layered, bounded, visible and composable memory for LLM agents: the default composition."""
