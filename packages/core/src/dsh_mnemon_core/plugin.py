@@ -10,9 +10,11 @@ import attrs
 from dsh_mnemon_core.checks import distinct, record, text
 from dsh_mnemon_core.errors import DefinitionError
 from dsh_mnemon_core.identity import read_package_name
+from dsh_mnemon_core.source import SourceDefinition
+from dsh_mnemon_core.strategy import ExtensionDefinition, StrategyDefinition
 from dsh_mnemon_core.values import FrozenDict
 
-__all__ = ("PLUGIN_API_VERSION", "MemoryPlugin", "ProvidedCapability")
+__all__ = ("PLUGIN_API_VERSION", "Contributions", "MemoryPlugin", "ProvidedCapability")
 
 PLUGIN_API_VERSION: Final = "dsh-mnemon/plugin/v1"
 """Version of plugin descriptors."""
@@ -48,6 +50,10 @@ def _bilingual(value: object) -> FrozenDict:
             for lang in ("en", "zh-CN")
         }
     )
+
+
+def _bilingual_field() -> Any:
+    return attrs.field(converter=_bilingual)
 
 
 def _roles(value: Any) -> tuple[str, ...]:
@@ -92,8 +98,8 @@ class MemoryPlugin:
 
     api_version: str = attrs.field(default=PLUGIN_API_VERSION, validator=_api_version)
     package_name: str = attrs.field(converter=read_package_name)
-    label: Any = attrs.field(converter=_bilingual)
-    description: Any = attrs.field(converter=_bilingual)
+    label: Any = _bilingual_field()
+    description: Any = _bilingual_field()
     roles: tuple[str, ...] = attrs.field(converter=_roles)
     provides: tuple[ProvidedCapability, ...] = attrs.field(converter=_provides)
     requires: tuple[str, ...] | None = attrs.field(default=None, converter=_requires)
@@ -103,3 +109,20 @@ class MemoryPlugin:
         own = {item.id for item in self.provides} & set(self.requires or ())
         if own:
             raise DefinitionError("plugin-self-requirement", f"requires its own {min(own)!r}")
+
+
+@attrs.frozen(kw_only=True)
+class Contributions:
+    """What one plugin registers in one batch; its members come and go together (§6.1).
+
+    Attributes:
+        plugin: The plugin's descriptor, when it has edges in the activation graph.
+        sources: Source definitions.
+        strategies: Strategy definitions.
+        strategy_extensions: Extension definitions.
+    """
+
+    plugin: MemoryPlugin | None = None
+    sources: tuple[SourceDefinition, ...] = ()
+    strategies: tuple[StrategyDefinition, ...] = ()
+    strategy_extensions: tuple[ExtensionDefinition, ...] = ()

@@ -88,6 +88,10 @@ def _max_characters(value: object) -> int | None:
     return integer(value, "maxCharacters", 1, 10_000_000, kind=DefinitionError)
 
 
+def _json_field() -> Any:
+    return attrs.field(converter=json_clone)
+
+
 @attrs.frozen(kw_only=True)
 class RouteManifest:
     """A read a Source can answer.
@@ -105,7 +109,7 @@ class RouteManifest:
     id: str = attrs.field(converter=_id)
     description: str = attrs.field(converter=_description)
     capability: Capability = attrs.field(converter=read_capability)
-    input_schema: Any = attrs.field(converter=json_clone)
+    input_schema: Any = _json_field()
     max_calls: int = attrs.field(converter=_max_calls)
     max_results: int | None = attrs.field(default=None, converter=_max_results)
     max_characters: int | None = attrs.field(default=None, converter=_max_characters)
@@ -126,7 +130,7 @@ class ActionManifest:
     id: str = attrs.field(converter=_id)
     description: str = attrs.field(converter=_description)
     capability: Capability = attrs.field(converter=read_capability)
-    input_schema: Any = attrs.field(converter=json_clone)
+    input_schema: Any = _json_field()
     authority: str | None = attrs.field(default=None, converter=_authority)
 
 
@@ -146,8 +150,8 @@ def _consistency(_instance: object, _attribute: object, value: object) -> None:
 
 
 def _capabilities(value: Any) -> tuple[Capability, ...]:
-    names = tuple(read_capability(item) for item in _sequence(value, "capabilities"))
-    distinct(names, "capabilities", kind=DefinitionError)
+    names = _sequence(value, "capabilities")
+    distinct(tuple(read_capability(item) for item in names), "capabilities", kind=DefinitionError)
     return names
 
 
@@ -165,6 +169,10 @@ def _distinct_ids(value: Any) -> tuple[Any, ...]:
 
 def _management(value: object) -> Any:
     return None if value is None else json_clone(value, "management")
+
+
+def _management_field() -> Any:
+    return attrs.field(default=None, converter=_management)
 
 
 @attrs.frozen(kw_only=True)
@@ -196,7 +204,7 @@ class SourceManifest:
     consistency: Consistency = attrs.field(validator=_consistency)
     routes: tuple[RouteManifest, ...] = attrs.field(default=(), converter=_distinct_ids)
     actions: tuple[ActionManifest, ...] = attrs.field(default=(), converter=_distinct_ids)
-    management: Any = attrs.field(default=None, converter=_management)
+    management: Any = _management_field()
 
 
 @attrs.frozen(kw_only=True)
@@ -273,7 +281,9 @@ class SourceContext:
     source_instance_key: str
     provenance: Provenance
     configuration: FrozenDict = attrs.field(factory=FrozenDict, converter=json_clone)
-    secrets: Mapping[str, SecretStr] = attrs.field(factory=dict, converter=_secrets, repr=False)
+    secrets: Mapping[str, SecretStr] = attrs.field(
+        factory=dict[str, SecretStr], converter=_secrets, repr=False
+    )
 
 
 @attrs.frozen(kw_only=True)

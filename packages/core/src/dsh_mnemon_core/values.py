@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 import rfc8785
 
@@ -49,9 +49,9 @@ class FrozenDict(dict[str, Any]):
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise TypeError("this JSON object is frozen; use thaw() to get a copy to change")
 
-    __setitem__ = __delitem__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
-    __ior__ = _refuse
+    if not TYPE_CHECKING:  # the type checker keeps dict's own signatures
+        __setitem__ = __delitem__ = __ior__ = _refuse
+        clear = pop = popitem = setdefault = update = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         """Hash by content, so that values holding frozen JSON stay hashable."""
@@ -92,17 +92,17 @@ def _scalar(value: object, label: str) -> bool:
     return False
 
 
-def _children(value: object, label: str) -> Iterator[tuple[str | None, object]]:
-    """Yield ``(key or None, item)`` of a container; raise where it is not one."""
-    if isinstance(value, dict):
-        for key, item in cast("dict[object, object]", value).items():
+def _children(value: object, label: str) -> Iterator[tuple[str, object]]:
+    """Yield ``(key, item)`` of a container, without keys for a list; raise where it is none."""
+    if isinstance(value, Mapping):
+        for key, item in cast("Mapping[object, object]", value).items():
             if not isinstance(key, str):
                 raise InputError("json-non-json-object", f"{label} has a key that is no string")
             _scalar(key, label)
             yield key, item
     elif isinstance(value, (list, tuple)):
         for item in cast("list[object]", value):
-            yield None, item
+            yield "", item
     elif isinstance(value, (bytes, bytearray, set, frozenset)) or callable(value):
         raise InputError("json-non-json-value", f"{label} is not a JSON value")
     else:
@@ -116,16 +116,11 @@ def _walk(value: object, label: str, depth: int, ancestors: tuple[int, ...]) -> 
         raise InputError("json-too-deep", f"{label} is nested deeper than {MAX_DEPTH} levels")
     if _scalar(value, label):
         return value
-    if isinstance(value, Mapping) and not isinstance(value, dict):
-        value = dict(value)
     if id(value) in ancestors:
         raise InputError("json-cycle", f"{label} contains itself")
     inside = (*ancestors, id(value))
-    if isinstance(value, dict):
-        return FrozenDict(
-            {str(k): _walk(v, label, depth + 1, inside) for k, v in _children(value, label)}
-        )
-    return tuple(_walk(v, label, depth + 1, inside) for _, v in _children(value, label))
+    frozen = [(key, _walk(item, label, depth + 1, inside)) for key, item in _children(value, label)]
+    return FrozenDict(frozen) if isinstance(value, Mapping) else tuple(item for _, item in frozen)
 
 
 def assert_json(value: object, label: str = "value") -> None:

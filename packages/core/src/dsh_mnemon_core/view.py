@@ -171,11 +171,19 @@ class Guidance:
 
 @attrs.frozen(kw_only=True)
 class Diagnostic:
-    """A stable code and a message without foreign text; maybe the contribution concerned."""
+    """A stable code and a message without foreign text.
+
+    Attributes:
+        code: Stable kebab-case code.
+        message: One sentence of Core or a Strategy, never of a Source's exception.
+        contribution_instance_key: The contribution concerned, if one is.
+        cause: Code of the error behind ``composition-rejected``.
+    """
 
     code: str
     message: str
     contribution_instance_key: str | None = None
+    cause: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -56,9 +56,10 @@ def _keys(cls: type[Any]) -> tuple[tuple[str, str, bool, bool], ...]:
 
 def to_wire(value: Any) -> Any:
     """Return the plain JSON form of attrs values, mappings and sequences; a deep copy."""
-    if attrs.has(type(value)):
+    cls: Any = type(value)
+    if attrs.has(cls):
         wire: dict[str, Any] = {}
-        for name, key, _, optional in _keys(type(value)):
+        for name, key, _, optional in _keys(cls):
             item = getattr(value, name)
             if item is not None or not optional:
                 wire[key] = to_wire(item)
@@ -103,7 +104,7 @@ def _structure_tuple(type_: Any) -> Callable[[Any, Any], Any]:
     return structure
 
 
-def _structure_class(cls: type[Any]) -> Callable[[Any, Any], Any]:
+def _structure_class(cls: Any) -> Callable[[Any, Any], Any]:
     keys = _keys(cls)
     known = {key for _, key, _, _ in keys}
     absent = {key: None for _, key, required, _ in keys if required}
@@ -129,6 +130,9 @@ def _structure_class(cls: type[Any]) -> Callable[[Any, Any], Any]:
 
 
 _converter.register_structure_hook_func(_leaf, _as_is)
+for _primitive in (str, int, float, bool):
+    # cattrs finds its own hooks for these first, and they coerce: None would become "None".
+    _converter.register_structure_hook(_primitive, _as_is)
 _converter.register_structure_hook_factory(_is_tuple, _structure_tuple)
 _converter.register_structure_hook_factory(lambda t: attrs.has(t), _structure_class)
 

@@ -1,0 +1,133 @@
+"""One effect of a Fiber: what was done, and the steps that undo it (spec/core.md §2)."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+import anyio
+
+_log = logging.getLogger(__name__)
+
+Undo: TypeAlias = Callable[[], object]
+"""Undoes one thing; an awaitable result is awaited."""
+
+Action: TypeAlias = (
+    AbstractAsyncContextManager[Any] | AbstractContextManager[Any] | Callable[[], object]
+)
+"""Something to enter, or to call, that says how it is undone."""
+
+Disposer: TypeAlias = Callable[[], Awaitable[None]]
+"""Undoes one effect, once, shielded from the caller's cancellation; later calls do nothing.
+
+Raises an ``ExceptionGroup`` of everything that could not be undone.
+"""
+
+
+class Effect:
+    """The steps that undo one effect; whoever comes first runs them, the others wait."""
+
+    def __init__(self, owned: dict[Effect, None], *undo: Undo) -> None:
+        self._owned = owned
+        self._steps: list[Callable[[], Awaitable[object]]] = [
+            partial(_shielded, step) for step in undo
+        ]
+        self._busy: anyio.Event | None = None
+        owned[self] = None
+
+    async def execute(self, action: Action) -> Any:
+        """Enter a context manager, or call ``action`` and collect what it yields to undo it.
+
+        A failure on the way undoes at once what was collected, and is raised.
+
+        Returns:
+            The value of the context manager; ``None`` for a callable.
+        """
+        self._busy = anyio.Event()
+        try:
+            value = await self._perform(action)
+        except BaseException:
+            self._release()
+            report(await self.undo())
+            raise
+        self._release()
+        return value
+
+    async def undo(self) -> list[Exception]:
+        """Run the steps, last first, and return what they raised."""
+        while self._busy is not None:
+            with anyio.CancelScope(shield=True):
+                await self._busy.wait()
+        self._busy = anyio.Event()
+        failures: list[Exception] = []
+        try:
+            while self._steps:
+                failures += await _attempt(self._steps.pop())
+        finally:
+            self._owned.pop(self, None)
+            self._release()
+        return failures
+
+    async def __call__(self) -> None:
+        failures = await self.undo()
+        if failures:
+            raise ExceptionGroup("not everything was undone cleanly", failures)
+
+    def _release(self) -> None:
+        if self._busy is not None:
+            self._busy.set()
+        self._busy = None
+
+    async def _perform(self, action: Action) -> Any:
+        value: Any = None
+        if isinstance(action, AbstractAsyncContextManager):
+            value = cast("Any", await action.__aenter__())
+            self._steps.append(partial(action.__aexit__, None, None, None))
+        elif isinstance(action, AbstractContextManager):
+            value = cast("Any", action.__enter__())
+            self._steps.append(partial(_shielded, partial(action.__exit__, None, None, None)))
+        else:
+            outcome = action()
+            await self._collect(await outcome if inspect.isawaitable(outcome) else outcome)
+        return value
+
+    async def _collect(self, outcome: object) -> None:
+        if isinstance(outcome, AsyncIterable):
+            async for undo in cast("AsyncIterable[Undo]", outcome):
+                self._steps.append(partial(_shielded, undo))
+        elif isinstance(outcome, Iterable):
+            for undo in cast("Iterable[Undo]", outcome):
+                self._steps.append(partial(_shielded, undo))
+        elif outcome is not None:
+            self._steps.append(partial(_shielded, cast("Undo", outcome)))
+
+
+def report(failures: Iterable[Exception]) -> None:
+    """Log what could not be undone where nobody waits for the undoing itself."""
+    for failure in failures:
+        _log.error("an effect was not undone cleanly", exc_info=failure)
+
+
+async def _shielded(undo: Undo) -> None:
+    with anyio.CancelScope(shield=True):
+        outcome = undo()
+        if inspect.isawaitable(outcome):
+            await outcome
+
+
+async def _attempt(step: Callable[[], Awaitable[object]]) -> list[Exception]:
+    try:
+        await step()
+    except ExceptionGroup as group:
+        return list(group.exceptions)
+    except Exception as error:
+        return [error]
+    except anyio.get_cancelled_exc_class():
+        # Only the exit of a context manager gets here, inside the scope of another one that broke;
+        # the exit of that one says why, and the steps in between must still run.
+        return []
+    return []

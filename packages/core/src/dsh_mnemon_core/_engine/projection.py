@@ -1,0 +1,167 @@
+"""Projections and grants of the selected Sources, judged (spec/core.md §4.7, §8 step 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import attrs
+
+from dsh_mnemon_core._engine.generation import Generation
+from dsh_mnemon_core._engine.proposal import Chosen
+from dsh_mnemon_core._engine.reading import Outage, read_each
+from dsh_mnemon_core.checks import distinct, integer, optional_text, text
+from dsh_mnemon_core.errors import MnemonError, ViewRejected
+from dsh_mnemon_core.scope import OperationScope
+from dsh_mnemon_core.source import ProjectRequest
+from dsh_mnemon_core.values import json_clone
+from dsh_mnemon_core.view import (
+    Contribution,
+    Diagnostic,
+    Fragment,
+    Presentation,
+    PresentationItem,
+    ReadGrant,
+)
+
+_MOST_ITEMS = 1_000_000_000
+
+
+@attrs.frozen(kw_only=True)
+class Projected:
+    """A selected Source with its validated contribution, or the outage that removed it."""
+
+    chosen: Chosen
+    contribution: Contribution
+    outage: Diagnostic | None
+
+
+async def project_sources(
+    generation: Generation, scope: OperationScope, chosen: Sequence[Chosen]
+) -> tuple[Projected, ...]:
+    """Ask every selected Source for its projection and grant, in ViewSpec order.
+
+    Raises:
+        SourceReadFailure: A required Source failed or timed out.
+        ViewRejected: A contribution is malformed.
+    """
+    validated: dict[str, Contribution] = {}
+
+    async def read(item: Chosen) -> Contribution:
+        return await item.known.live.runtime.project(
+            ProjectRequest(
+                source_instance_key=item.known.live.key,
+                scope=scope,
+                expected_revision=item.known.available.revision,
+                include_projection=item.include_projection,
+                mode=item.mode,
+                max_characters=item.max_characters,
+            )
+        )
+
+    def check(item: Chosen, result: Contribution | Outage) -> None:
+        if not isinstance(result, Outage):
+            validated[item.known.live.key] = _validate(item, result)
+        elif item.required:
+            raise result.error()
+
+    results = await read_each(
+        chosen,
+        source=lambda item: item.known.live,
+        phase="project",
+        timeout_ms=generation.options.source_timeout_ms,
+        read=read,
+        check=check,
+    )
+    return tuple(
+        Projected(
+            chosen=item,
+            contribution=validated.get(item.known.live.key, Contribution()),
+            outage=result.diagnostic if isinstance(result, Outage) else None,
+        )
+        for item, result in zip(chosen, results, strict=True)
+    )
+
+
+def _validate(item: Chosen, contribution: Contribution) -> Contribution:
+    key = item.known.live.key
+    fragments = tuple(_fragment(item, fragment) for fragment in contribution.fragments)
+    grant = contribution.read_grant
+    if grant is not None:
+        grant = _grant(item, grant)
+    elif item.routes:
+        raise ViewRejected("grant-missing", f"{key} offers routes without a ReadGrant")
+    shown = contribution.presentation
+    return Contribution(
+        fragments=fragments,
+        read_grant=grant,
+        presentation=None if shown is None else _presentation(key, shown),
+    )
+
+
+def _fragment(item: Chosen, fragment: Fragment) -> Fragment:
+    key = item.known.live.key
+    if fragment.source_instance_key != key:
+        raise ViewRejected("fragment-source-mismatch", f"a fragment of {key} names another Source")
+    if not item.include_projection:
+        raise ViewRejected("fragment-unrequested", f"{key} projects without being asked")
+    if fragment.mode != item.mode:
+        raise ViewRejected("fragment-mode-mismatch", f"{key} projects in the wrong mode")
+    given = cast("object", fragment.text)  # foreign: a text that is no string counts as empty
+    content = given if isinstance(given, str) else ""
+    if len(content) > item.max_characters:
+        raise ViewRejected(
+            "fragment-over-budget",
+            f"{key} projects {len(content)} characters, at most {item.max_characters} were asked",
+        )
+    json_clone(content, "fragment text")
+    return Fragment(
+        id=text(fragment.id, "fragment id", 300, kind=ViewRejected),
+        source_instance_key=key,
+        mode=item.mode,
+        text=content,
+        revision=text(fragment.revision, "fragment revision", 500, kind=ViewRejected),
+        provenance=_json(fragment.provenance, "fragment provenance"),
+    )
+
+
+def _json(value: Any, label: str) -> Any:
+    return None if value is None else json_clone(value, label)
+
+
+def _grant(item: Chosen, grant: ReadGrant) -> ReadGrant:
+    key = item.known.live.key
+    if grant.source_instance_key != key:
+        raise ViewRejected("grant-source-mismatch", f"the grant of {key} names another Source")
+    consistency = item.known.live.record.definition.manifest.consistency
+    if grant.consistency != consistency:
+        raise ViewRejected("grant-consistency-mismatch", f"{key} is {consistency}, its grant not")
+    return ReadGrant(
+        id=text(grant.id, "grant id", 300, kind=ViewRejected),
+        source_instance_key=key,
+        schema=text(grant.schema, "grant schema", 300, kind=ViewRejected),
+        value=json_clone(grant.value, "grant value"),
+        revision=text(grant.revision, "grant revision", 500, kind=ViewRejected),
+        consistency=consistency,
+    )
+
+
+def _presentation(key: str, shown: Presentation) -> Presentation:
+    try:
+        visible = integer(shown.visible_items, "visibleItems", 0, _MOST_ITEMS)
+        total = shown.total_items
+        if total is not None:
+            total = integer(total, "totalItems", visible, _MOST_ITEMS)
+        items = tuple(
+            PresentationItem(
+                id=text(item.id, "item id", 300),
+                title=text(item.title, "item title", 160),
+                excerpt=optional_text(item.excerpt, "item excerpt", 600),
+            )
+            for item in shown.items or ()
+        )
+        distinct([item.id for item in items], "items")
+        integer(len(items), "number of items", 0, min(24, visible))
+    except MnemonError as error:
+        raise ViewRejected("presentation-invalid", f"{key}: {error.message}") from None
+    return Presentation(visible_items=visible, total_items=total, items=items or None)

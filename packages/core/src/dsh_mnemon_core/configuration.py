@@ -1,0 +1,69 @@
+"""Configuration read through pydantic models, refused with where, what and what was meant (D33)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar, cast, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from dsh_mnemon_core.errors import ConfigurationError
+from dsh_mnemon_core.wire import nearest
+
+__all__ = ("read_configuration",)
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_configuration(model: type[Model], value: object, label: str) -> Model:
+    """Validate a configuration value; ``None`` counts as an empty mapping.
+
+    Args:
+        model: The pydantic model; an instance of it is accepted as it is.
+        value: A mapping spelled as the model's aliases, usually camelCase.
+        label: Whose configuration it is, for the message.
+
+    Raises:
+        ConfigurationError: ``config-invalid``; ``details["problems"]`` lists ``{key, problem}`` in
+            the model's order, and an unknown key names the nearest known one. The values
+            themselves are never shown, since any of them may be a secret.
+    """
+    try:
+        return model.model_validate({} if value is None else value)
+    except ValidationError as error:
+        problems = [
+            {"key": _path(item["loc"]), "problem": _problem(model, item["loc"], item)}
+            for item in error.errors(include_url=False, include_context=False, include_input=False)
+        ]
+    listed = "; ".join(f"{item['key'] or 'value'}: {item['problem']}" for item in problems)
+    raise ConfigurationError("config-invalid", f"{label}: {listed}", details={"problems": problems})
+
+
+def _path(location: Sequence[int | str]) -> str:
+    return ".".join(str(part) for part in location)
+
+
+def _problem(model: type[BaseModel], location: Sequence[int | str], item: Any) -> str:
+    if item["type"] != "extra_forbidden":
+        return str(item["msg"])
+    *parents, key = location
+    return f"unknown key{nearest(str(key), _known(model, parents))}"
+
+
+def _known(model: type[BaseModel] | None, parents: Sequence[int | str]) -> list[str]:
+    """Return the keys of the model found by walking ``parents`` down from ``model``."""
+    for part in parents:
+        if model is not None and isinstance(part, str):
+            fields = {field.alias or name: field for name, field in model.model_fields.items()}
+            model = _nested(fields[part].annotation) if part in fields else None
+    if model is None:
+        return []
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _nested(annotation: object) -> type[BaseModel] | None:
+    """Return the first model inside an annotation such as ``tuple[Model, ...] | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_nested(item) for item in cast("tuple[object, ...]", get_args(annotation)))
+    return next((item for item in found if item is not None), None)

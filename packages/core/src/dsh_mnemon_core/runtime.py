@@ -1,0 +1,166 @@
+"""The memory runtime: one registry, many generation hosts (spec/core.md §6.5, §6.6)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
+from typing import Any, final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from dsh_mnemon_core._engine.activation import GenerationOptions
+from dsh_mnemon_core._engine.generation import Generation
+from dsh_mnemon_core._engine.manage import (
+    execute_management,
+    management_catalog,
+    management_revision,
+)
+from dsh_mnemon_core._engine.registry import InstalledSource, Registry, Snapshot, records
+from dsh_mnemon_core._engine.serving import EvaluationReport, GenerationHost, Lease
+from dsh_mnemon_core.errors import LifecycleError
+from dsh_mnemon_core.plugin import Contributions
+from dsh_mnemon_core.scope import OperationScope
+from dsh_mnemon_core.source import ManagementRequest, ManagementResult
+from dsh_mnemon_core.turns import TurnManager
+
+__all__ = (
+    "Attachment",
+    "EvaluationReport",
+    "Generation",
+    "GenerationHost",
+    "GenerationOptions",
+    "InstalledSource",
+    "Lease",
+    "MemoryRuntime",
+    "RuntimeService",
+    "Snapshot",
+    "open_runtime",
+)
+
+
+@final
+class RuntimeService:
+    """What plugins see of the runtime: one method and nothing else."""
+
+    __slots__ = ("install_contributions",)
+
+    def __init__(self, registry: Registry) -> None:
+        def install_contributions(
+            entry_id: str,
+            contributions: Contributions,
+            *,
+            artifact_digest: str | None = None,
+            effective_digest: str | None = None,
+        ) -> Callable[[], None]:
+            return registry.install(
+                records(
+                    entry_id,
+                    contributions,
+                    artifact_digest=artifact_digest,
+                    effective_digest=effective_digest,
+                )
+            )
+
+        self.install_contributions = install_contributions
+
+
+class Attachment:
+    """One generation host that follows the registry, with its turns and management plane.
+
+    Attributes:
+        host: The generation host.
+        turns: Turns over it.
+    """
+
+    def __init__(self, registry: Registry, options: GenerationOptions, tasks: TaskGroup) -> None:
+        self.host = GenerationHost(options, tasks)
+        self.turns = TurnManager(self.host, tasks)
+        self._unsubscribe = registry.subscribe(self._follow)
+        self.host.reconcile(registry.settled)
+
+    def _follow(self, snapshot: Snapshot) -> None:
+        self.host.reconcile(snapshot)
+
+    async def management_catalog(self, scope: OperationScope) -> dict[str, Any]:
+        """List the manageable Sources of the serving generation; see spec/core.md §12."""
+        with self.host.acquire() as lease:
+            return await management_catalog(lease.generation, scope)
+
+    async def management_revision(self, source_instance_key: str, scope: OperationScope) -> str:
+        """Return the current revision of one Source of the serving generation."""
+        with self.host.acquire() as lease:
+            return await management_revision(lease.generation, source_instance_key, scope)
+
+    async def execute_management(self, request: ManagementRequest) -> ManagementResult:
+        """Perform one management operation on the serving generation."""
+        with self.host.acquire() as lease:
+            return await execute_management(lease.generation, request)
+
+    def release(self) -> None:
+        """Stop following changes; the current generation keeps serving."""
+        self._unsubscribe()
+
+    async def dispose(self) -> None:
+        """Stop following, end every turn, drain every generation."""
+        self.release()
+        self.turns.dispose()
+        await self.host.dispose()
+
+
+class MemoryRuntime:
+    """Owns the registry and the attachments; made by `open_runtime`."""
+
+    def __init__(self, tasks: TaskGroup) -> None:
+        self._registry = Registry()
+        self._tasks = tasks
+        self._attachments: list[Attachment] = []
+        self._closed = False
+        self.service = RuntimeService(self._registry)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is installed right now."""
+        return self._registry.snapshot
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Hold reconciliation back until the outermost batch ends (§6.5)."""
+        return self._registry.batch()
+
+    def attach_generation(self, options: GenerationOptions | None = None) -> Attachment:
+        """Attach a generation host; during a batch it starts from the snapshot before it.
+
+        Raises:
+            LifecycleError: ``runtime-disposed``.
+        """
+        if self._closed:
+            raise LifecycleError("runtime-disposed", "the memory runtime is closed")
+        attachment = Attachment(self._registry, options or GenerationOptions(), self._tasks)
+        self._attachments.append(attachment)
+        return attachment
+
+    async def close(self) -> None:
+        """Refuse new work, dispose every attachment, raise one group for all failures."""
+        self._closed = True
+        self._registry.close()
+        failures: list[Exception] = []
+        for attachment in self._attachments:
+            try:
+                await attachment.dispose()
+            except Exception as error:
+                failures.append(error)
+        self._attachments.clear()
+        if failures:
+            raise ExceptionGroup("closing the memory runtime failed", failures)
+
+
+@asynccontextmanager
+async def open_runtime() -> AsyncGenerator[MemoryRuntime]:
+    """Open a memory runtime for the time of the block; it closes itself at the end."""
+    async with anyio.create_task_group() as tasks:
+        runtime = MemoryRuntime(tasks)
+        try:
+            yield runtime
+        finally:
+            with anyio.CancelScope(shield=True):
+                await runtime.close()

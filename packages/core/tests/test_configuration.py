@@ -1,0 +1,93 @@
+"""Refusals of configurations name place, problem and the nearest key (D33)."""
+
+from typing import Any
+
+import pytest
+from dsh_mnemon_core.configuration import read_configuration
+from dsh_mnemon_core.errors import ConfigurationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Part(Strict):
+    instance_id: str = Field(alias="instanceId")
+
+
+class Settings(Strict):
+    time_out: int = Field(default=1, alias="timeoutMs")
+    plain: str = ""
+    token: SecretStr | None = None
+    parts: tuple[Part, ...] = ()
+    named: dict[str, Part] | None = None
+
+
+class Whole(Strict):
+    @model_validator(mode="after")
+    def refuse(self) -> "Whole":
+        raise ValueError("nothing pleases it")
+
+
+def problems(model: type[BaseModel], value: object) -> list[dict[str, str]]:
+    with pytest.raises(ConfigurationError) as caught:
+        read_configuration(model, value, "row 'x'")
+    assert caught.value.code == "config-invalid"
+    assert "row 'x'" in caught.value.message
+    listed: list[dict[str, str]] = caught.value.details["problems"]
+    return listed
+
+
+def test_valid_values_are_read() -> None:
+    assert read_configuration(Settings, None, "x") == Settings()
+    assert read_configuration(Settings, {"timeoutMs": 5}, "x").time_out == 5
+    ready = Settings(plain="p")
+    assert read_configuration(Settings, ready, "x") is ready
+
+
+@pytest.mark.parametrize(
+    ("value", "key", "suggestion"),
+    [
+        ({"timeoutMS": 1}, "timeoutMS", "timeoutMs"),
+        ({"plane": ""}, "plane", "plain"),
+        ({"parts": [{"instanceId": "a"}, {"instanceId": "b", "instanceid": 1}]}, "parts.1.instanceid", "instanceId"),
+        ({"named": {"one": {"instanceId": "a", "instance": 1}}}, "named.one.instance", "instanceId"),
+    ],
+)  # fmt: skip
+def test_unknown_key_names_the_nearest(value: Any, key: str, suggestion: str) -> None:
+    (problem,) = problems(Settings, value)
+    assert problem["key"] == key
+    assert "unknown key" in problem["problem"]
+    assert repr(suggestion) in problem["problem"]
+
+
+def test_unknown_key_without_a_near_one_suggests_nothing() -> None:
+    (problem,) = problems(Settings, {"zzz": 1})
+    assert "?" not in problem["problem"]
+
+
+def test_unknown_key_under_an_unknown_place_suggests_nothing() -> None:
+    class Either(Strict):
+        choice: int | Part = 0
+
+    class Alias(Strict):
+        parts: tuple[Part, ...] = Field(validation_alias="pieces", default=())
+
+    keys = {problem["key"] for problem in problems(Either, {"choice": {"instanceid": 1}})}
+    assert "choice.Part.instanceid" in keys
+    listed = problems(Alias, {"pieces": [{"instanceId": "a", "instanceid": 1}]})
+    assert [problem["problem"] for problem in listed] == ["unknown key"]
+
+
+def test_every_problem_is_listed_and_no_value_is_shown() -> None:
+    value = {"timeoutMs": "s3cret-number", "token": 5, "parts": [{}]}
+    listed = problems(Settings, value)
+    assert [problem["key"] for problem in listed] == ["timeoutMs", "token", "parts.0.instanceId"]
+    assert "s3cret" not in str(listed)
+
+
+def test_problem_of_the_whole_value_has_no_key() -> None:
+    for model, value in ((Whole, {}), (Settings, [1])):
+        (problem,) = problems(model, value)
+        assert problem["key"] == ""
