@@ -471,6 +471,18 @@ async def test_broken_task_group_fails_the_fiber_and_undoes_it(
     assert tasks() == before
 
 
+async def test_plugin_that_tries_to_end_the_process_only_fails() -> None:
+    def apply(ctx: Context, _config: object) -> None:
+        raise SystemExit(1)
+
+    async with open_root() as root:
+        healthy = await root.mount(plugin("healthy"))
+        with pytest.raises(LifecycleError) as caught:
+            await root.mount(plugin("rude", apply))
+        assert codes(caught) == "fiber-broken"
+        assert healthy.state == "active"
+
+
 async def test_scope_cancelled_from_inside_fails_the_fiber() -> None:
     groups: list[Any] = []
 
@@ -491,10 +503,13 @@ async def test_scope_cancelled_from_inside_fails_the_fiber() -> None:
 async def test_exception_of_the_root_block_has_precedence(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with pytest.raises(KeyError, match="body"):
+    async def lives() -> None:
         async with open_root() as root:
             root.defer(lambda: 1 / 0)
             raise KeyError("body")
+
+    with pytest.raises(KeyError, match="body"):
+        await lives()
     assert "ZeroDivisionError" in caplog.text
 
 
@@ -502,11 +517,14 @@ async def test_broken_task_group_of_the_root_surfaces_at_its_end() -> None:
     async def burns() -> None:
         raise KeyError("burnt")
 
-    with pytest.raises(ExceptionGroup) as caught:
+    async def lives() -> None:
         async with open_root() as root:
             group = await root.enter(anyio.create_task_group())
             group.start_soon(burns)
             await anyio.sleep_forever()
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await lives()
     assert [type(error) for error in caught.value.exceptions] == [KeyError]
 
 
@@ -680,9 +698,10 @@ async def test_late_start_that_fails_is_kept_and_tried_again_with_another_provid
         with pytest.raises(KeyError):
             await user.wait()
         assert user.state == "failed"
+        assert "bad" in caplog.text
         await withdraw()
         await user.settled()
-        assert user.state == "pending"
+        assert (user.state, user.error) == ("pending", None)
         root.provide("key", "good")
         await user.wait()
 

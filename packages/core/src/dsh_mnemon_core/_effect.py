@@ -36,7 +36,8 @@ class Effect:
         self._steps: list[Callable[[], Awaitable[object]]] = [
             partial(_shielded, step) for step in undo
         ]
-        self._busy: anyio.Event | None = None
+        self._idle = anyio.Event()
+        self._idle.set()
         owned[self] = None
 
     async def execute(self, action: Action) -> Any:
@@ -47,40 +48,35 @@ class Effect:
         Returns:
             The value of the context manager; ``None`` for a callable.
         """
-        self._busy = anyio.Event()
+        self._idle = anyio.Event()
         try:
             value = await self._perform(action)
         except BaseException:
-            self._release()
+            self._idle.set()
             report(await self.undo())
             raise
-        self._release()
+        self._idle.set()
         return value
 
     async def undo(self) -> list[Exception]:
         """Run the steps, last first, and return what they raised."""
-        while self._busy is not None:
+        while not self._idle.is_set():
             with anyio.CancelScope(shield=True):
-                await self._busy.wait()
-        self._busy = anyio.Event()
+                await self._idle.wait()
+        self._idle = anyio.Event()
         failures: list[Exception] = []
         try:
             while self._steps:
                 failures += await _attempt(self._steps.pop())
         finally:
             self._owned.pop(self, None)
-            self._release()
+            self._idle.set()
         return failures
 
     async def __call__(self) -> None:
         failures = await self.undo()
         if failures:
             raise ExceptionGroup("not everything was undone cleanly", failures)
-
-    def _release(self) -> None:
-        if self._busy is not None:
-            self._busy.set()
-        self._busy = None
 
     async def _perform(self, action: Action) -> Any:
         value: Any = None

@@ -8,6 +8,7 @@ A life is shielded from outside cancellation: its end is always asked for, so th
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
@@ -17,6 +18,8 @@ from anyio.abc import TaskGroup
 
 from dsh_mnemon_core._effect import Effect, report
 from dsh_mnemon_core.errors import LifecycleError
+
+_log = logging.getLogger(__name__)
 
 State: TypeAlias = Literal["pending", "loading", "active", "failed", "unloading", "disposed"]
 """Where a Fiber stands; ``disposed`` is final."""
@@ -123,6 +126,7 @@ class Life:
         self._held: list[Service] | None = None
         self._released = False
         self._stopping = False
+        self._attended = False
         self._failures: list[Exception] = []
         self._wake = anyio.Event()
         self._loading = anyio.CancelScope()
@@ -133,8 +137,7 @@ class Life:
         self._tree[self] = None
         parent.tasks.start_soon(self._live, name=f"fiber {self.name}")
         try:
-            await self.settled()
-            self.check()
+            await self._attend()
         except BaseException:
             report(await effect.undo())
             raise
@@ -143,8 +146,7 @@ class Life:
         """Make a new run and wait until settled."""
         self._wanted += 1
         self.poke()
-        await self.settled()
-        self.check()
+        await self._attend()
 
     async def end(self) -> None:
         """Undo everything and wait for it; the root's life ends with its block instead."""
@@ -159,6 +161,14 @@ class Life:
             self.state != "disposed" and self._outdated()
         ):
             await self.changed.wait()
+
+    async def _attend(self) -> None:
+        self._attended = True
+        try:
+            await self.settled()
+        finally:
+            self._attended = False
+        self.check()
 
     def check(self) -> None:
         """Raise the error of a failed life, and refuse a disposed one."""
@@ -185,7 +195,7 @@ class Life:
         self.poke()
 
     def announce(self) -> None:
-        """Poke every life of the tree, oldest first: a service may have appeared."""
+        """Poke every life of the tree, oldest first: a service has come or gone."""
         for life in tuple(self._tree):
             life.poke()
 
@@ -223,12 +233,14 @@ class Life:
         with anyio.CancelScope(shield=True):
             while not self._stopping:
                 self._held, self._started = self._resolve(), self._wanted
+                self._released, self.error = False, None
                 if self._held is None:
                     self.enter("pending")
                 else:
                     await self._run(self._held)
                 await self._until(self._outdated)
         del self._tree[self]
+        self._task = None
         self.enter("disposed")
 
     async def _run(self, held: list[Service]) -> None:
@@ -254,7 +266,6 @@ class Life:
 
     async def _stay(self, run: Run) -> bool:
         """Start the plugin and stay; tell whether a scope of the plugin's own broke the run."""
-        self.error, self._released = None, False
         try:
             outcome = self._start(run)
             if inspect.isawaitable(outcome):
@@ -264,11 +275,14 @@ class Life:
             await self._until(self._over)
         except Exception as error:
             self.error = error
+        except SystemExit:
+            self.error = LifecycleError("fiber-broken", "the plugin tried to end the process")
         except anyio.get_cancelled_exc_class():
             return not self._over()
         return False
 
     def _judge(self, broken: bool, failures: list[Exception]) -> None:
+        """Settle what becomes of the errors of a run."""
         if broken:
             causes = failures or [LifecycleError("fiber-broken", "its own scope was cancelled")]
             self.error = ExceptionGroup(f"Fiber {self.name!r} broke while it ran", causes)
@@ -276,3 +290,5 @@ class Life:
             self._failures = failures
         else:
             report(failures)
+        if self.error is not None and not self._attended:
+            _log.error("Fiber %s failed", self.name, exc_info=self.error)

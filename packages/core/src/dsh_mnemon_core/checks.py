@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from dsh_mnemon_core.errors import InputError, MnemonError
 
 __all__ = (
+    "array",
     "distinct",
     "identifier",
     "integer",
@@ -21,9 +22,26 @@ __all__ = (
     "string_array",
     "text",
     "truncate",
+    "well_formed",
 )
 
+Name = TypeVar("Name", bound=str)
+
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9-]{0,127}")
+
+
+def well_formed(value: str, label: str, *, kind: type[MnemonError] = InputError) -> str:
+    """Return a string unchanged if it is Unicode text.
+
+    Raises:
+        MnemonError: ``text-not-unicode`` for a lone surrogate (D52).
+    """
+    if not value.isascii():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise kind("text-not-unicode", f"{label} holds a lone surrogate") from None
+    return value
 
 
 def text(value: object, label: str, maximum: int, *, kind: type[MnemonError] = InputError) -> str:
@@ -34,7 +52,7 @@ def text(value: object, label: str, maximum: int, *, kind: type[MnemonError] = I
 
     Raises:
         MnemonError: ``text-not-string``, ``text-required``, ``text-too-long`` or
-            ``text-not-unicode`` (D52).
+            ``text-not-unicode``.
     """
     if not isinstance(value, str):
         raise kind("text-not-string", f"{label} must be a string")
@@ -43,12 +61,7 @@ def text(value: object, label: str, maximum: int, *, kind: type[MnemonError] = I
         raise kind("text-required", f"{label} is required")
     if len(trimmed) > maximum:
         raise kind("text-too-long", f"{label} is too long (max {maximum} characters)")
-    if not trimmed.isascii():
-        try:
-            trimmed.encode("utf-8")
-        except UnicodeEncodeError:
-            raise kind("text-not-unicode", f"{label} holds a lone surrogate") from None
-    return trimmed
+    return well_formed(trimmed, label, kind=kind)
 
 
 def optional_text(
@@ -116,6 +129,17 @@ def record(
     return cast("Mapping[str, Any]", value)
 
 
+def array(value: object, label: str, *, kind: type[MnemonError] = InputError) -> tuple[Any, ...]:
+    """Read a JSON array: a list or a tuple; its items are not judged.
+
+    Raises:
+        MnemonError: ``not-an-array``.
+    """
+    if not isinstance(value, (list, tuple)):
+        raise kind("not-an-array", f"{label} must be an array")
+    return tuple(cast("Sequence[Any]", value))
+
+
 def string_array(
     value: object, label: str, maximum: int = 50, *, kind: type[MnemonError] = InputError
 ) -> tuple[str, ...]:
@@ -134,17 +158,21 @@ def string_array(
 
 
 def distinct(
-    values: Sequence[str], label: str, *, kind: type[MnemonError] = InputError
-) -> tuple[str, ...]:
+    values: Sequence[Name],
+    label: str,
+    *,
+    kind: type[MnemonError] = InputError,
+    code: str = "id-duplicated",
+) -> tuple[Name, ...]:
     """Check that no value occurs twice.
 
     Raises:
-        MnemonError: ``id-duplicated``, naming the first repeated value.
+        MnemonError: ``code``, naming the first repeated value.
     """
-    seen: set[str] = set()
+    seen: set[Name] = set()
     for value in values:
         if value in seen:
-            raise kind("id-duplicated", f"{label} names {value!r} twice")
+            raise kind(code, f"{label} names {value!r} twice")
         seen.add(value)
     return tuple(values)
 

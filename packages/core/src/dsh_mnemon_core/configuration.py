@@ -51,14 +51,19 @@ def _problem(model: type[BaseModel], location: Sequence[int | str], item: Any) -
 
 
 def _known(model: type[BaseModel] | None, parents: Sequence[int | str]) -> list[str]:
-    """Return the keys of the model found by walking ``parents`` down from ``model``."""
+    """Return the keys of the model found by walking ``parents`` down from ``model``.
+
+    Steps that are no field are indexes, mapping keys or union members: they stay where they are.
+    """
     for part in parents:
-        if model is not None and isinstance(part, str):
-            fields = {field.alias or name: field for name, field in model.model_fields.items()}
-            model = _nested(fields[part].annotation) if part in fields else None
-    if model is None:
-        return []
-    return [field.alias or name for name, field in model.model_fields.items()]
+        annotation = _fields(model).get(str(part))
+        model = _nested(annotation) if annotation is not None else model
+    return list(_fields(model))
+
+
+def _fields(model: type[BaseModel] | None) -> dict[str, Any]:
+    fields = model.model_fields.items() if model else ()
+    return {field.alias or name: field.annotation for name, field in fields}
 
 
 def _nested(annotation: object) -> type[BaseModel] | None:

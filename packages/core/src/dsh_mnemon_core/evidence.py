@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import attrs
 
@@ -26,16 +26,11 @@ Completion: TypeAlias = Literal[
 ]
 """How durable the change is known to be; only ``committed`` is proof."""
 
-STATUSES: Final = ("succeeded", "partial", "failed", "cancelled")
-COMPLETIONS: Final = (
-    "accepted",
-    "candidate",
-    "committed",
-    "partial",
-    "failed",
-    "cancelled",
-    "unknown",
-)
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+"""All statuses."""
+
+COMPLETIONS: Final[tuple[Completion, ...]] = get_args(Completion)
+"""All completions."""
 
 
 @attrs.frozen(kw_only=True)

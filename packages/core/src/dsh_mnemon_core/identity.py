@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
@@ -15,6 +15,8 @@ __all__ = (
     "API_VERSION",
     "Kind",
     "Provenance",
+    "callback",
+    "constant",
     "is_default_instance",
     "read_capability",
     "read_instance_key",
@@ -30,6 +32,30 @@ Kind: TypeAlias = Literal["source", "strategy", "strategy-extension"]
 
 _KEY = re.compile(r"(source|strategy|strategy-extension):[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,299}")
 _PACKAGE = re.compile(r"(?:@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*")
+
+
+def constant(expected: object, code: str, label: str) -> Any:
+    """Return an attrs validator of a field that has one possible value.
+
+    Raises:
+        DefinitionError: ``code``.
+    """
+
+    def check(_instance: object, _attribute: object, value: object) -> None:
+        if type(value) is not type(expected) or value != expected:
+            raise DefinitionError(code, f"{label} must be {expected!r}, got {value!r}")
+
+    return check
+
+
+def callback(_instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Validate an attrs field that holds a function.
+
+    Raises:
+        DefinitionError: ``callback-missing``.
+    """
+    if not callable(value):
+        raise DefinitionError("callback-missing", f"{attribute.name} must be callable")
 
 
 def read_package_name(value: object) -> str:
@@ -58,9 +84,7 @@ def read_instance_key(value: object, kind: Kind | None = None) -> str:
 
 def is_default_instance(key: str, type_id: str) -> bool:
     """Tell whether a Source instance is the default one of its type (§4.4)."""
-    return key.startswith("source:") and f":{key.partition(':')[2]}".endswith(
-        f":mnemon-source-{type_id}"
-    )
+    return key.startswith("source:") and key.endswith(f":mnemon-source-{type_id}")
 
 
 def read_capability(value: object) -> Capability:

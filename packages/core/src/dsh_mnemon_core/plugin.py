@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import attrs
 
-from dsh_mnemon_core.checks import distinct, record, text
+from dsh_mnemon_core.checks import array, distinct, record, text
 from dsh_mnemon_core.errors import DefinitionError
-from dsh_mnemon_core.identity import read_package_name
+from dsh_mnemon_core.identity import Kind, constant, read_package_name
 from dsh_mnemon_core.source import SourceDefinition
 from dsh_mnemon_core.strategy import ExtensionDefinition, StrategyDefinition
 from dsh_mnemon_core.values import FrozenDict
@@ -19,7 +19,6 @@ __all__ = ("PLUGIN_API_VERSION", "Contributions", "MemoryPlugin", "ProvidedCapab
 PLUGIN_API_VERSION: Final = "dsh-mnemon/plugin/v1"
 """Version of plugin descriptors."""
 
-ROLES: Final = ("source", "strategy", "strategy-extension")
 _CAPABILITY_ID = re.compile(r"[a-z][a-z0-9.-]{0,127}")
 
 
@@ -56,31 +55,27 @@ def _bilingual_field() -> Any:
     return attrs.field(converter=_bilingual)
 
 
-def _roles(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not value or any(r not in ROLES for r in value):  # pyright: ignore[reportUnknownVariableType]
-        raise DefinitionError("plugin-roles-invalid", f"roles must be among {', '.join(ROLES)}")
-    return distinct(tuple(value), "roles", kind=DefinitionError)  # pyright: ignore[reportUnknownArgumentType]
+def _roles(value: object) -> tuple[Kind, ...]:
+    roles = array(value or (), "roles", kind=DefinitionError)
+    kinds = get_args(Kind)
+    if not roles or any(role not in kinds for role in roles):
+        raise DefinitionError("plugin-roles-invalid", f"roles must be among {', '.join(kinds)}")
+    return distinct(roles, "roles", kind=DefinitionError)
 
 
-def _provides(value: Any) -> tuple[ProvidedCapability, ...]:
-    if not value:
+def _provides(value: object) -> tuple[ProvidedCapability, ...]:
+    provided = array(value or (), "provides", kind=DefinitionError)
+    if not provided:
         raise DefinitionError("plugin-provides-empty", "a plugin provides at least one capability")
-    distinct([item.id for item in value], "provides", kind=DefinitionError)
-    return tuple(value)
+    distinct([item.id for item in provided], "provides", kind=DefinitionError)
+    return provided
 
 
-def _requires(value: Any) -> tuple[str, ...] | None:
+def _requires(value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
-    ids = tuple(_capability_id(item) for item in value)
+    ids = [_capability_id(item) for item in array(value, "requires", kind=DefinitionError)]
     return distinct(ids, "requires", kind=DefinitionError)
-
-
-def _api_version(_instance: object, _attribute: object, value: object) -> None:
-    if value != PLUGIN_API_VERSION:
-        raise DefinitionError(
-            "api-version-unsupported", f"apiVersion must be {PLUGIN_API_VERSION!r}, got {value!r}"
-        )
 
 
 @attrs.frozen(kw_only=True)
@@ -96,11 +91,14 @@ class MemoryPlugin:
         requires: Capability ids it needs, none of its own.
     """
 
-    api_version: str = attrs.field(default=PLUGIN_API_VERSION, validator=_api_version)
+    api_version: str = attrs.field(
+        default=PLUGIN_API_VERSION,
+        validator=constant(PLUGIN_API_VERSION, "api-version-unsupported", "apiVersion"),
+    )
     package_name: str = attrs.field(converter=read_package_name)
     label: Any = _bilingual_field()
     description: Any = _bilingual_field()
-    roles: tuple[str, ...] = attrs.field(converter=_roles)
+    roles: tuple[Kind, ...] = attrs.field(converter=_roles)
     provides: tuple[ProvidedCapability, ...] = attrs.field(converter=_provides)
     requires: tuple[str, ...] | None = attrs.field(default=None, converter=_requires)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import attrs
 
@@ -25,10 +25,7 @@ Capability: TypeAlias = Literal[
 ]  # fmt: skip
 """What a Source may be able to do; a closed set."""
 
-CAPABILITIES: Final[tuple[Capability, ...]] = (
-    "status", "project", "recall", "search", "read", "browse", "write", "archive", "graph",
-    "related", "link", "forget", "maintain", "export", "import",
-)  # fmt: skip
+CAPABILITIES: Final[tuple[Capability, ...]] = get_args(Capability)
 """All capabilities in their canonical order."""
 
 Storage: TypeAlias = Literal["global", "workspace", "custom", "workspaces"]
@@ -37,12 +34,11 @@ Storage: TypeAlias = Literal["global", "workspace", "custom", "workspaces"]
 ROOT_TURN: Final = "agent.root-turn"
 """The scenario of a turn unless its Host says otherwise."""
 
-_STORAGES: Final = ("global", "workspace", "custom", "workspaces")
-
 
 def _storage(_instance: object, _attribute: object, value: object) -> None:
-    if value not in _STORAGES:
-        raise InputError("storage-unsupported", f"storage must be one of {', '.join(_STORAGES)}")
+    if value not in get_args(Storage):
+        known = ", ".join(get_args(Storage))
+        raise InputError("storage-unsupported", f"storage must be one of {known}")
 
 
 def _scope_id(value: object) -> str | None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 import attrs
 from pydantic import SecretStr
 
-from dsh_mnemon_core.checks import distinct, identifier, integer, optional_text, text
+from dsh_mnemon_core.checks import array, distinct, identifier, integer, optional_text, text
 from dsh_mnemon_core.errors import DefinitionError
 from dsh_mnemon_core.evidence import Evidence, Receipt
 from dsh_mnemon_core.identity import (
     API_VERSION,
     Provenance,
+    callback,
+    constant,
     read_capability,
     read_package_name,
     read_type_id,
@@ -59,7 +61,8 @@ Availability: TypeAlias = Literal["ready", "degraded", "unavailable"]
 Consistency: TypeAlias = Literal["exact-snapshot", "namespace-pinned-live-read"]
 """What a ReadGrant pins: captured content, or the namespaces that may be read."""
 
-CONSISTENCIES: Final = ("exact-snapshot", "namespace-pinned-live-read")
+AVAILABILITIES: Final[tuple[Availability, ...]] = get_args(Availability)
+"""All availabilities."""
 
 
 def _id(value: object) -> str:
@@ -88,10 +91,6 @@ def _max_characters(value: object) -> int | None:
     return integer(value, "maxCharacters", 1, 10_000_000, kind=DefinitionError)
 
 
-def _json_field() -> Any:
-    return attrs.field(converter=json_clone)
-
-
 @attrs.frozen(kw_only=True)
 class RouteManifest:
     """A read a Source can answer.
@@ -109,7 +108,7 @@ class RouteManifest:
     id: str = attrs.field(converter=_id)
     description: str = attrs.field(converter=_description)
     capability: Capability = attrs.field(converter=read_capability)
-    input_schema: Any = _json_field()
+    input_schema: Any = attrs.field(converter=json_clone)
     max_calls: int = attrs.field(converter=_max_calls)
     max_results: int | None = attrs.field(default=None, converter=_max_results)
     max_characters: int | None = attrs.field(default=None, converter=_max_characters)
@@ -130,49 +129,27 @@ class ActionManifest:
     id: str = attrs.field(converter=_id)
     description: str = attrs.field(converter=_description)
     capability: Capability = attrs.field(converter=read_capability)
-    input_schema: Any = _json_field()
+    input_schema: Any = attrs.field(converter=json_clone)
     authority: str | None = attrs.field(default=None, converter=_authority)
 
 
-def _constant(expected: str, code: str, label: str) -> Any:
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if value != expected:
-            raise DefinitionError(code, f"{label} must be {expected!r}, got {value!r}")
-
-    return check
-
-
 def _consistency(_instance: object, _attribute: object, value: object) -> None:
-    if value not in CONSISTENCIES:
+    known = get_args(Consistency)
+    if value not in known:
         raise DefinitionError(
-            "consistency-unsupported", f"consistency must be one of {', '.join(CONSISTENCIES)}"
+            "consistency-unsupported", f"consistency must be one of {', '.join(known)}"
         )
 
 
-def _capabilities(value: Any) -> tuple[Capability, ...]:
-    names = _sequence(value, "capabilities")
-    distinct(tuple(read_capability(item) for item in names), "capabilities", kind=DefinitionError)
-    return names
+def _capabilities(value: object) -> tuple[Capability, ...]:
+    names = array(value, "capabilities", kind=DefinitionError)
+    return distinct([read_capability(n) for n in names], "capabilities", kind=DefinitionError)
 
 
-def _sequence(value: Any, label: str) -> tuple[Any, ...]:
-    if not isinstance(value, (list, tuple)):
-        raise DefinitionError("not-an-array", f"{label} must be an array")
-    return tuple(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-
-
-def _distinct_ids(value: Any) -> tuple[Any, ...]:
-    items = _sequence(value, "routes and actions")
+def _distinct_ids(value: object) -> tuple[Any, ...]:
+    items = array(value, "routes and actions", kind=DefinitionError)
     distinct([item.id for item in items], "routes and actions", kind=DefinitionError)
     return items
-
-
-def _management(value: object) -> Any:
-    return None if value is None else json_clone(value, "management")
-
-
-def _management_field() -> Any:
-    return attrs.field(default=None, converter=_management)
 
 
 @attrs.frozen(kw_only=True)
@@ -192,11 +169,9 @@ class SourceManifest:
 
     api_version: str = attrs.field(
         default=API_VERSION,
-        validator=_constant(API_VERSION, "api-version-unsupported", "apiVersion"),
+        validator=constant(API_VERSION, "api-version-unsupported", "apiVersion"),
     )
-    kind: str = attrs.field(
-        default="source", validator=_constant("source", "kind-mismatch", "kind")
-    )
+    kind: str = attrs.field(default="source", validator=constant("source", "kind-mismatch", "kind"))
     type_id: str = attrs.field(converter=read_type_id)
     package_name: str = attrs.field(converter=read_package_name)
     role: str = attrs.field(converter=read_type_id)
@@ -204,7 +179,7 @@ class SourceManifest:
     consistency: Consistency = attrs.field(validator=_consistency)
     routes: tuple[RouteManifest, ...] = attrs.field(default=(), converter=_distinct_ids)
     actions: tuple[ActionManifest, ...] = attrs.field(default=(), converter=_distinct_ids)
-    management: Any = _management_field()
+    management: Any = attrs.field(default=None, converter=json_clone)
 
 
 @attrs.frozen(kw_only=True)
@@ -416,14 +391,9 @@ class Disposes(Protocol):
         ...
 
 
-def _callable(_instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if not callable(value):
-        raise DefinitionError("callback-missing", f"{attribute.name} must be callable")
-
-
 @attrs.frozen(kw_only=True)
 class SourceDefinition:
     """A manifest and the synchronous factory of its runtime; factories do no I/O (D25)."""
 
     manifest: SourceManifest
-    create: Callable[[SourceContext], SourceRuntime] = attrs.field(validator=_callable)
+    create: Callable[[SourceContext], SourceRuntime] = attrs.field(validator=callback)

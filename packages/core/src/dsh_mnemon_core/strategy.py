@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 import attrs
 
-from dsh_mnemon_core.checks import distinct, identifier, integer
+from dsh_mnemon_core.checks import array, distinct, identifier, integer
 from dsh_mnemon_core.errors import DefinitionError
 from dsh_mnemon_core.evidence import Evidence
-from dsh_mnemon_core.identity import API_VERSION, read_package_name, read_type_id
+from dsh_mnemon_core.identity import (
+    API_VERSION,
+    callback,
+    constant,
+    read_package_name,
+    read_type_id,
+)
 from dsh_mnemon_core.scope import ViewRequest
 from dsh_mnemon_core.source import AvailableSource
 from dsh_mnemon_core.view import Guidance, ProjectionMode, ReadGrant, View, ViewRoute
@@ -39,42 +45,36 @@ ANY: Final = "*"
 Slot: TypeAlias = Literal["selection", "projection", "capture"]
 """The standard slots."""
 
-STANDARD_SLOTS: Final[tuple[Slot, ...]] = ("selection", "projection", "capture")
+STANDARD_SLOTS: Final[tuple[Slot, ...]] = get_args(Slot)
+"""All standard slots."""
 
 
-def _constant(expected: object, code: str, label: str) -> Any:
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if value is not expected and (isinstance(expected, bool) or value != expected):
-            raise DefinitionError(code, f"{label} must be {expected!r}, got {value!r}")
-
-    return check
-
-
-def _roles(value: Any) -> tuple[str, ...]:
-    roles = tuple(item if item == ANY else read_type_id(item) for item in value or ())
-    distinct(roles, "supportedSourceRoles", kind=DefinitionError)
+def _roles(value: object) -> tuple[str, ...]:
+    label = "supportedSourceRoles"
+    roles = [_role(item) for item in array(value, label, kind=DefinitionError)]
     if ANY in roles and len(roles) > 1:
         raise DefinitionError("wildcard-role-not-alone", "the role * must stand alone")
-    return roles
+    return distinct(roles, label, kind=DefinitionError)
+
+
+def _role(value: object) -> str:
+    """Read the name of a role or of a Strategy type, or the wildcard for any of them."""
+    return ANY if value == ANY else read_type_id(value)
 
 
 def _ceiling(value: object) -> int:
     return integer(value, "maxSources, maxRoutes and maxActions", 1, 1000, kind=DefinitionError)
 
 
-def _slots(value: Any) -> tuple[str, ...] | None:
+def _slots(value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
-    slots = tuple(identifier(item, "extensionSlots", kind=DefinitionError) for item in value)
+    slots = [_slot(item) for item in array(value, "extensionSlots", kind=DefinitionError)]
     return distinct(slots, "extensionSlots", kind=DefinitionError)
 
 
 def _slot(value: object) -> str:
     return identifier(value, "slot", kind=DefinitionError)
-
-
-def _target(value: object) -> str:
-    return ANY if value == ANY else read_type_id(value)
 
 
 @attrs.frozen(kw_only=True)
@@ -94,15 +94,15 @@ class StrategyManifest:
 
     api_version: str = attrs.field(
         default=API_VERSION,
-        validator=_constant(API_VERSION, "api-version-unsupported", "apiVersion"),
+        validator=constant(API_VERSION, "api-version-unsupported", "apiVersion"),
     )
     kind: str = attrs.field(
-        default="strategy", validator=_constant("strategy", "kind-mismatch", "kind")
+        default="strategy", validator=constant("strategy", "kind-mismatch", "kind")
     )
     type_id: str = attrs.field(converter=read_type_id)
     package_name: str = attrs.field(converter=read_package_name)
     deterministic: bool = attrs.field(
-        validator=_constant(True, "deterministic-required", "deterministic")
+        validator=constant(True, "deterministic-required", "deterministic")
     )
     supported_source_roles: tuple[str, ...] = attrs.field(converter=_roles)
     max_sources: int = attrs.field(converter=_ceiling)
@@ -117,18 +117,18 @@ class ExtensionManifest:
 
     api_version: str = attrs.field(
         default=API_VERSION,
-        validator=_constant(API_VERSION, "api-version-unsupported", "apiVersion"),
+        validator=constant(API_VERSION, "api-version-unsupported", "apiVersion"),
     )
     kind: str = attrs.field(
         default="strategy-extension",
-        validator=_constant("strategy-extension", "kind-mismatch", "kind"),
+        validator=constant("strategy-extension", "kind-mismatch", "kind"),
     )
     type_id: str = attrs.field(converter=read_type_id)
     package_name: str = attrs.field(converter=read_package_name)
-    strategy_type_id: str = attrs.field(converter=_target)
+    strategy_type_id: str = attrs.field(converter=_role)
     slot: str = attrs.field(converter=_slot)
     deterministic: bool = attrs.field(
-        validator=_constant(True, "deterministic-required", "deterministic")
+        validator=constant(True, "deterministic-required", "deterministic")
     )
 
     def __attrs_post_init__(self) -> None:
@@ -230,16 +230,6 @@ class StrategyTurn(Protocol):
         ...
 
 
-def _callable(_instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if not callable(value):
-        raise DefinitionError("callback-missing", f"{attribute.name} must be callable")
-
-
-def _optional_callable(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if value is not None:
-        _callable(instance, attribute, value)
-
-
 Compose: TypeAlias = Callable[
     [ViewRequest, Sequence[AvailableSource], Sequence[ExtensionContribution]], ViewSpec
 ]
@@ -248,12 +238,23 @@ Contribute: TypeAlias = Callable[[ViewRequest, Sequence[AvailableSource]], Any]
 
 @attrs.frozen(kw_only=True)
 class StrategyDefinition:
-    """A manifest, the pure ``compose`` and the optional ``create_turn``."""
+    """A manifest and the functions of a Strategy.
+
+    Attributes:
+        manifest: What it declares.
+        compose: The pure proposal.
+        create_turn: Makes the read policy of one executing turn.
+        action_workflow: Pure rule of ``(source type id, action id)`` that names the Host workflow
+            around an action, or ``None`` when it commits directly (§15.5).
+    """
 
     manifest: StrategyManifest
-    compose: Compose = attrs.field(validator=_callable)
+    compose: Compose = attrs.field(validator=callback)
     create_turn: Callable[[View], StrategyTurn] | None = attrs.field(
-        default=None, validator=_optional_callable
+        default=None, validator=attrs.validators.optional(callback)
+    )
+    action_workflow: Callable[[str, str], str | None] | None = attrs.field(
+        default=None, validator=attrs.validators.optional(callback)
     )
 
 
@@ -262,4 +263,4 @@ class ExtensionDefinition:
     """A manifest and the pure ``contribute``, which returns a JSON value for its slot."""
 
     manifest: ExtensionManifest
-    contribute: Contribute = attrs.field(validator=_callable)
+    contribute: Contribute = attrs.field(validator=callback)

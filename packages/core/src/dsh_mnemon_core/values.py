@@ -9,10 +9,13 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
+from datetime import date, time, timedelta
+from numbers import Number
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 import rfc8785
 
+from dsh_mnemon_core.checks import well_formed
 from dsh_mnemon_core.errors import InputError
 
 __all__ = (
@@ -39,6 +42,9 @@ MAX_DEPTH = 48
 
 _MAX_INTEGER = 2**53 - 1
 """Largest integer that RFC 8785 numbers carry exactly."""
+
+_NO_OBJECTS = (bytes, bytearray, set, frozenset, date, time, timedelta, Number)
+"""Values that JSON has no form for, though they are no objects either."""
 
 
 class FrozenDict(dict[str, Any]):
@@ -75,13 +81,7 @@ def _scalar(value: object, label: str) -> bool:
     if value is None or value is True or value is False:
         return True
     if isinstance(value, str):
-        if not value.isascii():
-            try:
-                value.encode("utf-8")
-            except UnicodeEncodeError:
-                raise InputError(
-                    "text-not-unicode", f"{label} holds a lone surrogate, which is not Unicode text"
-                ) from None
+        well_formed(value, label)
         return True
     if isinstance(value, (int, float)):
         if isinstance(value, float) and not math.isfinite(value):
@@ -98,12 +98,11 @@ def _children(value: object, label: str) -> Iterator[tuple[str, object]]:
         for key, item in cast("Mapping[object, object]", value).items():
             if not isinstance(key, str):
                 raise InputError("json-non-json-object", f"{label} has a key that is no string")
-            _scalar(key, label)
-            yield key, item
+            yield well_formed(key, label), item
     elif isinstance(value, (list, tuple)):
         for item in cast("list[object]", value):
             yield "", item
-    elif isinstance(value, (bytes, bytearray, set, frozenset)) or callable(value):
+    elif isinstance(value, _NO_OBJECTS) or callable(value):
         raise InputError("json-non-json-value", f"{label} is not a JSON value")
     else:
         raise InputError(
@@ -158,10 +157,14 @@ def thaw(value: Any) -> Any:
 
 
 def canonical(value: object) -> str:
-    """Return the RFC 8785 text of a JSON-safe value: keys by UTF-16 units, no white space."""
+    """Return the RFC 8785 text of a JSON-safe value: keys by UTF-16 units, no white space.
+
+    Raises:
+        InputError: ``json-non-json-value``, when the value is not JSON-safe.
+    """
     try:
         return rfc8785.dumps(cast("Any", value)).decode("utf-8")
-    except rfc8785.CanonicalizationError as error:
+    except ValueError as error:  # rfc8785's own, or a key that is not Unicode text
         raise InputError("json-non-json-value", f"value has no canonical form: {error}") from None
 
 

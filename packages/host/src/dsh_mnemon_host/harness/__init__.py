@@ -1,0 +1,1 @@
+"""Adapters: each speaks to one harness, and nothing else in the Host knows it."""

@@ -1,0 +1,206 @@
+"""The Python API: an agent loop of your own, driven in ten lines (see the README)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import attrs
+from dsh_mnemon_core.errors import InputError, LifecycleError, MnemonError
+from dsh_mnemon_core.wire import nearest
+
+from dsh_mnemon_host.agent_host import (
+    Disposer,
+    HostCapabilities,
+    HostEvents,
+    Message,
+    Origin,
+    Section,
+    ToolContext,
+    ToolSpec,
+)
+
+__all__ = ("LoopAgent", "LoopHarness", "LoopTurn")
+
+_CAPABILITIES: Final = HostCapabilities(sections=True, pre_step=True, children=True)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class LoopTurn:
+    """One open turn.
+
+    Attributes:
+        sections: The Host's sections of the system prompt.
+        messages: Own messages to append after the user's; the Wake only when it changed.
+        tools: Tools of this turn.
+        problem: Why the turn has no memory, when it has none.
+    """
+
+    sections: tuple[Section, ...]
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+    problem: MnemonError | None
+    _agent: LoopAgent = attrs.field(alias="agent")
+
+    @property
+    def system(self) -> str:
+        """The sections as one text, for the end of a system prompt."""
+        return "\n\n".join(section.text for section in self.sections)
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool as the model asked for it.
+
+        Raises:
+            InputError: ``tool-unknown`` or ``input-invalid``.
+            MnemonError: What the tool refuses; show its message to the model.
+        """
+        by_name = {tool.name: tool for tool in self.tools}
+        if name not in by_name:
+            raise InputError("tool-unknown", f"there is no tool {name!r}{nearest(name, by_name)}")
+        return await by_name[name].handler(arguments, ToolContext(agent=self._agent))
+
+
+class LoopAgent:
+    """An Agent whose loop is yours; made by `MemoryHost.agent`.
+
+    Attributes:
+        id: Its id.
+        parent_id: The Agent that started it.
+        origin: ``root`` or ``child``.
+        cwd: Absolute workspace.
+    """
+
+    def __init__(
+        self,
+        harness: LoopHarness,
+        agent_id: str,
+        cwd: str,
+        parent_id: str | None = None,
+    ) -> None:
+        self.id = agent_id
+        self.parent_id = parent_id
+        self.origin: Origin = "root" if parent_id is None else "child"
+        self.cwd: str | None = cwd
+        self._harness = harness
+        self._turn = 0
+        self._announced = False
+
+    def visible(self) -> Sequence[Message] | None:
+        """Answer that the surface is unknown: the loop keeps its own messages."""
+        return None
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncGenerator[LoopTurn]:
+        """Open the next turn: one pinned View from its first step to the end of the block."""
+        sink = self._harness.sink
+        await self.announce()
+        self._turn += 1
+        number = self._turn
+        sections = await sink.assemble_prompt(self, number, ())
+        messages = await sink.before_step(self, number, 1, ("user",))
+        try:
+            yield LoopTurn(
+                sections=tuple(sections),
+                messages=tuple(messages),
+                tools=self._harness.tools,
+                problem=self._harness.problem(self.id),
+                agent=self,
+            )
+        finally:
+            await sink.turn_ended(self, number)
+
+    async def child(self, agent_id: str) -> LoopAgent:
+        """Start a child: it keeps the View pinned now, whatever becomes of this Agent's turn."""
+        await self.announce()
+        child = self._harness.make(agent_id, self.cwd or "", self.id)
+        await child.announce()
+        return child
+
+    async def announce(self) -> None:
+        """Tell the Host of this Agent, once."""
+        if not self._announced:
+            self._announced = True
+            await self._harness.sink.agent_created(self, "startup")
+
+    async def restart(self) -> None:
+        """Begin a new session: the next turn sends the whole Wake again."""
+        await self._harness.sink.session_started(self, "clear")
+
+    async def close(self) -> None:
+        """Let the Agent go."""
+        self._announced = False
+        self._harness.forget(self)
+        await self._harness.sink.agent_disposed(self)
+
+
+class LoopHarness:
+    """An `AgentHost` over loops that call it."""
+
+    name = "python"
+    capabilities = _CAPABILITIES
+
+    def __init__(self) -> None:
+        self._agents: dict[str, LoopAgent] = {}
+        self._sink: HostEvents | None = None
+        self.tools: tuple[ToolSpec, ...] = ()
+
+    @property
+    def sink(self) -> HostEvents:
+        """Where events go.
+
+        Raises:
+            LifecycleError: ``host-disposed`` once the Host has closed.
+        """
+        if self._sink is None:
+            raise LifecycleError("host-disposed", "the memory Host has closed")
+        return self._sink
+
+    def agent(self, agent_id: str) -> LoopAgent | None:
+        """Return a live Agent."""
+        return self._agents.get(agent_id)
+
+    def roots(self) -> Sequence[LoopAgent]:
+        """Return the conversation Agents."""
+        return tuple(agent for agent in self._agents.values() if agent.origin == "root")
+
+    def subscribe(self, sink: HostEvents) -> Disposer:
+        """Send events to ``sink``."""
+        self._sink = sink
+
+        def unsubscribe() -> None:
+            self._sink = None
+
+        return unsubscribe
+
+    def register_tools(self, tools: Sequence[ToolSpec]) -> Disposer:
+        """Hold the tools for the next turns."""
+        self.tools = tuple(tools)
+
+        def unregister() -> None:
+            self.tools = ()
+
+        return unregister
+
+    def problem(self, agent_id: str) -> MnemonError | None:
+        """Return why an Agent's latest turn has no memory."""
+        return self.sink.problem(agent_id)
+
+    def open_agent(self, agent_id: str, workspace: str) -> LoopAgent:
+        """Return an Agent, made at first use."""
+        return self._agents.get(agent_id) or self.make(agent_id, workspace, None)
+
+    def make(self, agent_id: str, workspace: str, parent_id: str | None) -> LoopAgent:
+        """Make an Agent.
+
+        Raises:
+            InputError: ``agent-exists``.
+        """
+        if agent_id in self._agents:
+            raise InputError("agent-exists", f"there is an agent {agent_id!r} already")
+        agent = self._agents[agent_id] = LoopAgent(self, agent_id, workspace, parent_id)
+        return agent
+
+    def forget(self, agent: LoopAgent) -> None:
+        """Drop an Agent."""
+        self._agents.pop(agent.id, None)

@@ -1,0 +1,263 @@
+"""MemoryHost: memory for any agent loop, from a profile to pinned turns (host.md §23.1)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+import anyio
+from anyio.abc import TaskGroup
+from dsh_mnemon_core.errors import ConfigurationError, TurnError
+from dsh_mnemon_core.fiber import open_root
+from dsh_mnemon_core.instant import utc_now
+from dsh_mnemon_core.profile import MountedProfile, Profile, load_profile, mount_profile
+from dsh_mnemon_core.runtime import MemoryRuntime, open_runtime
+from pydantic import BaseModel
+
+from dsh_mnemon_host.agent_host import AgentHost, AgentRef, Disposer, ToolSpec
+from dsh_mnemon_host.config import HostConfig, ResolvedConfig, absolute, resolve
+from dsh_mnemon_host.executions import Execution, MemoryExecutions
+from dsh_mnemon_host.graph import RuntimeGraph, build_graph
+from dsh_mnemon_host.harness.loop import LoopAgent, LoopHarness
+from dsh_mnemon_host.lifecycle import Lifecycle
+from dsh_mnemon_host.live import LiveRuntime
+from dsh_mnemon_host.seat import HOST_SEAT, HostSeat
+from dsh_mnemon_host.settings import FileSettings, settings_path
+from dsh_mnemon_host.source_session import SourceSession, open_source
+from dsh_mnemon_host.tools.catalog import build_tools
+from dsh_mnemon_host.work.actions import Actions
+from dsh_mnemon_host.work.runtime_write import RuntimeWriter
+from dsh_mnemon_host.workspace import read_workspace
+
+__all__ = ("MemoryHost",)
+
+
+class MemoryHost:
+    """A running Host; made by `open`.
+
+    Attributes:
+        runtime: The memory runtime.
+        settings: The user's settings.
+        profile: The mounted rows.
+        live: The graphs in force.
+        executions: The open turns.
+        lifecycle: What harnesses send events to.
+        workspace: Absolute default workspace.
+    """
+
+    def __init__(
+        self,
+        *,
+        runtime: MemoryRuntime,
+        settings: FileSettings,
+        profile: MountedProfile,
+        live: LiveRuntime,
+        workspace: str,
+        now: Callable[[], datetime],
+    ) -> None:
+        self.runtime = runtime
+        self.settings = settings
+        self.profile = profile
+        self.live = live
+        self.workspace = workspace
+        self.executions = MemoryExecutions(live)
+        self.lifecycle = Lifecycle(live, self.executions, settings)
+        self._actions = Actions(RuntimeWriter(now), lambda: live.config)
+        self._attached: dict[AgentHost, Disposer] = {}
+        self._loop: LoopHarness | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        *,
+        profile: Path | Profile,
+        workspace: str | os.PathLike[str] | None = None,
+        settings: Path | None = None,
+        overrides: Mapping[str, Any] | None = None,
+        env: Mapping[str, str] | None = None,
+        home: Path | None = None,
+        now: Callable[[], datetime] = utc_now,
+    ) -> AsyncGenerator[Self]:
+        """Open a Host for the time of the block.
+
+        Args:
+            profile: A profile file, or rows; nothing is mounted that it does not name.
+            workspace: Default workspace; the current directory when absent.
+            settings: The user's settings file; the platform's configuration folder when absent.
+            overrides: Settings that win over the profile's, camelCase; the user's still win.
+            env: Environment; the process's when absent.
+            home: Home directory; the user's when absent.
+            now: Clock in UTC.
+
+        Raises:
+            ConfigurationError: The profile or the settings cannot be read.
+            CompositionRejected: The profile's plugins do not fit together.
+            StorageError: The settings file cannot be read.
+        """
+        place = str(read_workspace(str(absolute(os.fspath(workspace or Path.cwd())))))
+        rows = profile if isinstance(profile, Profile) else load_profile(profile)
+        environment = os.environ if env is None else env
+        failure: BaseException | None = None
+        async with (
+            open_runtime() as runtime,
+            anyio.create_task_group() as tasks,
+            open_root() as ctx,
+        ):
+            seat = HostSeat(runtime)
+            ctx.provide(HOST_SEAT, seat)
+            stored = await FileSettings.open(settings or settings_path())
+            mounted = await mount_profile(ctx, rows, batch=runtime.batch)
+            opening = _Opening(runtime, place, environment, home or Path.home(), now, tasks)
+            layer = {**seat.layer, **(overrides or {})}
+            await stored.register("mnemon", HostConfig, base=layer, admit=opening.admit)
+            host = cls(
+                runtime=runtime,
+                settings=stored,
+                profile=mounted,
+                live=opening.served,
+                workspace=place,
+                now=now,
+            )
+            stored.subscribe(host._settings_changed)
+            try:
+                yield host
+            except BaseException as error:
+                failure = error  # raised again below, where no task group wraps it
+            with anyio.CancelScope(shield=True):
+                await host._close()
+        if failure is not None:
+            raise failure
+
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """Return the tools of the configuration in force; write tools only while writes are on."""
+        return build_tools(
+            self.pinned, self._actions, write_enabled=self.live.config.config.write_enabled
+        )
+
+    def pinned(self, agent: AgentRef) -> Execution:
+        """Return the execution of an Agent's own open turn.
+
+        Raises:
+            TurnError: ``turn-not-pinned``.
+        """
+        execution = self.executions.active(agent.id)
+        if execution is None or execution.kind != "turn":
+            raise TurnError(
+                "turn-not-pinned",
+                "no memory View is pinned for this turn, so memory cannot be used in it",
+            )
+        return execution
+
+    def attach(self, harness: AgentHost) -> Disposer:
+        """Serve a harness: take its Agents over and publish the tools.
+
+        Returns:
+            Detaches the harness again.
+        """
+        unsubscribe = harness.subscribe(self.lifecycle)
+        unregister = harness.register_tools(self.tools())
+
+        def detach() -> None:
+            if self._attached.pop(harness, None) is not None:
+                unregister()
+                unsubscribe()
+
+        self._attached[harness] = detach
+        return detach
+
+    @property
+    def harnesses(self) -> Sequence[AgentHost]:
+        """The attached harnesses."""
+        return tuple(self._attached)
+
+    def agent(self, agent_id: str = "main", *, workspace: str | None = None) -> LoopAgent:
+        """Return an Agent that your own loop drives, made at first use (see the README).
+
+        Args:
+            agent_id: Id of the Agent, stable over its session.
+            workspace: Absolute workspace of its session; the Host's when absent.
+        """
+        if self._loop is None:
+            self._loop = LoopHarness()
+            self.attach(self._loop)
+        return self._loop.open_agent(agent_id, workspace or self.workspace)
+
+    async def source(self, type_id: str, *, workspace: str | None = None) -> SourceSession:
+        """Open the management plane of the default Source of a type, for a workspace.
+
+        Raises:
+            CompositionUnavailable: Nothing is composed.
+            AuthorityError: ``source-not-installed`` or ``source-ambiguous``.
+        """
+        place = workspace or self.workspace
+        graph = await self.live.for_workspace(place)
+        return open_source(graph, type_id, graph.scope(place))
+
+    async def graph(self) -> RuntimeGraph:
+        """Return the graph that serves the default workspace."""
+        return await self.live.for_workspace(self.workspace)
+
+    async def _settings_changed(self, _namespace: str, _value: BaseModel) -> None:
+        for harness in self._attached:
+            harness.register_tools(self.tools())
+
+    async def _close(self) -> None:
+        for detach in tuple(self._attached.values()):
+            detach()
+        self.settings.close()
+        await self.lifecycle.dispose()
+        self.executions.dispose()
+        await self.live.dispose()
+
+
+class _Opening:
+    """Builds graphs for admitted settings; the first one admitted starts the live runtime."""
+
+    def __init__(
+        self,
+        runtime: MemoryRuntime,
+        workspace: str,
+        env: Mapping[str, str],
+        home: Path,
+        now: Callable[[], datetime],
+        tasks: TaskGroup,
+    ) -> None:
+        self._runtime = runtime
+        self._workspace = workspace
+        self._env = env
+        self._home = home
+        self._now = now
+        self._tasks = tasks
+        self._live: LiveRuntime | None = None
+
+    @property
+    def served(self) -> LiveRuntime:
+        """The live runtime."""
+        if self._live is None:
+            raise ConfigurationError("host-not-configured", "no settings have been admitted yet")
+        return self._live
+
+    @asynccontextmanager
+    async def admit(self, value: HostConfig) -> AsyncGenerator[None]:
+        """Build the candidate graph of a value, and serve it once the value is stored (§2.6)."""
+        config = resolve(value, self._env, self._home)
+        candidate = await self.build(config, self._workspace)
+        try:
+            yield
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await candidate.dispose()
+            raise
+        if self._live is None:
+            self._live = LiveRuntime(candidate, self.build, self._tasks)
+        else:
+            self._live.swap(candidate)
+
+    async def build(self, config: ResolvedConfig, workspace: str | None) -> RuntimeGraph:
+        """Build a graph for a configuration and a workspace."""
+        return await build_graph(self._runtime, config, workspace, self._now)

@@ -1,0 +1,47 @@
+"""Which capabilities a layer may use (host.md §2.5, §4.3)."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from dsh_mnemon_core.scope import CAPABILITIES, Capability
+
+from dsh_mnemon_host.config import HostConfig
+
+__all__ = ("Trigger", "permits", "permitted_capabilities")
+
+Trigger: TypeAlias = Literal["manual", "automatic"]
+"""A person asked, or a tool, hook or background job did."""
+
+Channel: TypeAlias = Literal["projection", "write", "maintenance", "recall"]
+
+_CHANNELS: Final[dict[str, Channel]] = {
+    "project": "projection",
+    **dict.fromkeys(("write", "archive", "link", "forget", "import"), "write"),
+    **dict.fromkeys(("maintain", "export", "status"), "maintenance"),
+}
+"""Channel of a capability; every other one belongs to recall."""
+
+_READ_ONLY: Final = frozenset({"write", "archive", "link", "forget", "maintain", "import"})
+"""What ``writeEnabled=false`` takes away."""
+
+
+def permits(config: HostConfig, type_id: str, capability: Capability, trigger: Trigger) -> bool:
+    """Tell whether a Source type may use a capability; unknown types are unrestricted."""
+    layer = config.memory_topology.layers.get(type_id)
+    if layer is None:
+        return True
+    setting = getattr(layer.participation, _CHANNELS.get(capability, "recall"))
+    return layer.enabled and setting in (
+        ("automatic",) if trigger == "automatic" else ("automatic", "manual")
+    )
+
+
+def permitted_capabilities(config: HostConfig, type_id: str) -> tuple[Capability, ...]:
+    """Return the ceiling of a Source type in a generation, in canonical order."""
+    return tuple(
+        capability
+        for capability in CAPABILITIES
+        if (config.write_enabled or capability not in _READ_ONLY)
+        and permits(config, type_id, capability, "automatic")
+    )

@@ -1,0 +1,179 @@
+"""The settings file on disk: location, reading, fenced replacement (host.md §2.6, D33, D60)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio
+import attrs
+from anyio import to_thread
+from dsh_mnemon_core.errors import ConfigurationError, StorageError
+from dsh_mnemon_core.files import atomic_write, ensure_directory, storage_error
+from filelock import FileLock, Timeout
+from platformdirs import user_config_path
+
+__all__ = ("FileMoved", "SettingsFile", "Stamp", "Stored", "settings_path")
+
+SETTINGS_FILE: Final = "settings.yaml"
+_MAX_BYTES: Final = 1_048_576
+_LOCK_SECONDS: Final = 10.0
+_POLL_SECONDS: Final = 0.02
+
+
+def settings_path(profile: Path | None = None) -> Path:
+    """Return where the user's settings are: beside a named profile, else the user's folder (D33).
+
+    Args:
+        profile: The profile that was named; ``None`` for the shipped one.
+    """
+    if profile is not None:
+        return profile.parent / SETTINGS_FILE
+    return user_config_path("dsh-mnemon") / SETTINGS_FILE
+
+
+@attrs.frozen
+class Stamp:
+    """What tells one state of a file from another: size in bytes, mtime in ns, hex SHA-256."""
+
+    size: int
+    mtime_ns: int
+    sha256: str
+
+
+@attrs.frozen
+class Stored:
+    """The text of a file and its stamp; without a file, no text and no stamp."""
+
+    text: str = ""
+    stamp: Stamp | None = None
+
+    @property
+    def revision(self) -> int:
+        """Return the revision: 0 without a file, else 52 bits of the content's digest.
+
+        Being taken from the content, it means the same in every process and after a restart.
+        """
+        return 0 if self.stamp is None else int(self.stamp.sha256[:13], 16)
+
+
+class FileMoved(Exception):
+    """Raised when the file is no longer what the writer read; nothing was written."""
+
+
+class SettingsFile:
+    """One settings file, which need not exist. Every method but `locked` blocks.
+
+    Args:
+        path: The file; a link is followed, so that a linked file stays a link.
+        read_only: Never write, whatever the permissions say.
+        wait: Seconds to wait for another process that writes.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False, wait: float = _LOCK_SECONDS) -> None:
+        self.path = Path(os.path.realpath(path))
+        self._read_only = read_only
+        self._wait = wait
+
+    def writable(self) -> bool:
+        """Tell whether a change could be written, as far as permissions tell."""
+        if self._read_only:
+            return False
+        nearest = next(folder for folder in self.path.parents if folder.exists())
+        own = self.path if self.path.exists() else nearest
+        return os.access(nearest, os.W_OK | os.X_OK) and os.access(own, os.W_OK)
+
+    def read(self) -> Stored:
+        """Read the file.
+
+        Raises:
+            ConfigurationError: ``settings-malformed``: more than 1 MiB, or not UTF-8.
+            StorageError: ``store-unreadable``.
+        """
+        try:
+            with self.path.open("rb") as file:
+                data, status = file.read(_MAX_BYTES + 1), os.fstat(file.fileno())
+        except FileNotFoundError:
+            return Stored()
+        except OSError as error:
+            raise storage_error(error, self.path, code="store-unreadable") from error
+        if len(data) > _MAX_BYTES:
+            raise self._malformed("it is longer than 1 MiB")
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise self._malformed(f"byte {error.start} is not UTF-8") from error
+        return Stored(text, Stamp(len(data), status.st_mtime_ns, hashlib.sha256(data).hexdigest()))
+
+    def _malformed(self, problem: str) -> ConfigurationError:
+        details = {"file": str(self.path), "problem": problem}
+        return ConfigurationError("settings-malformed", f"{self.path}: {problem}.", details=details)
+
+    def touched_since(self, stored: Stored) -> bool:
+        """Tell by size and time alone whether the file may have changed; cheap."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return stored.stamp is not None
+        known = stored.stamp
+        seen = (status.st_size, status.st_mtime_ns)
+        return known is None or seen != (known.size, known.mtime_ns)
+
+    def replace(self, text: str, expected: Stored) -> Stored:
+        """Write the whole file, 0600, if it still is what was read; call it while `locked`.
+
+        Args:
+            text: New content.
+            expected: What the writer read.
+
+        Returns:
+            The new state.
+
+        Raises:
+            FileMoved: Somebody who knows no lock, such as an editor, changed the file.
+            StorageError: ``store-unwritable``, ``store-unreadable``.
+        """
+        if self._found().stamp != expected.stamp:
+            raise FileMoved
+        atomic_write(self.path, text.encode("utf-8"), mode=0o600)
+        return self.read()
+
+    def _found(self) -> Stored:
+        try:
+            return self.read()
+        except ConfigurationError as error:
+            raise FileMoved from error  # what was read was readable
+
+    @asynccontextmanager
+    async def locked(self) -> AsyncGenerator[None]:
+        """Keep other processes from changing the file; makes its folder where that is missing.
+
+        Raises:
+            StorageError: ``lock-timeout``, ``store-unwritable``.
+        """
+        await to_thread.run_sync(ensure_directory, self.path.parent)
+        lock = FileLock(f"{self.path}.lock", mode=0o600, thread_local=False)
+        deadline = anyio.current_time() + self._wait
+        while not await to_thread.run_sync(_taken, lock, self.path):
+            if anyio.current_time() >= deadline:
+                message = f"another process keeps changing {self.path}; try again"
+                raise StorageError("lock-timeout", message, retryable=True)
+            await anyio.sleep(_POLL_SECONDS)
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def _taken(lock: FileLock, path: Path) -> bool:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    except OSError as error:
+        raise storage_error(error, path) from error
+    return True

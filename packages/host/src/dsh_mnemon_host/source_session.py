@@ -1,0 +1,90 @@
+"""The Host's caller of one Source: management reads and changes, offered actions (host.md §4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+from dsh_mnemon_core.errors import AuthorityError
+from dsh_mnemon_core.identity import is_default_instance
+from dsh_mnemon_core.scope import OperationScope
+from dsh_mnemon_core.source import ManagementRequest, ManagementResult
+
+from dsh_mnemon_host.graph import RuntimeGraph
+
+__all__ = ("SourceSession", "chosen_instance", "open_source")
+
+
+def chosen_instance(instances: Sequence[str], type_id: str) -> str | None:
+    """Return the default instance of a type, else the only one, else nothing."""
+    defaults = [key for key in instances if is_default_instance(key, type_id)]
+    if len(defaults) == 1:
+        return defaults[0]
+    return instances[0] if len(instances) == 1 else None
+
+
+@attrs.frozen(kw_only=True)
+class SourceSession:
+    """Management access to one exact Source instance; it never falls back to another.
+
+    Attributes:
+        graph: The graph it runs on.
+        key: The instance key.
+        scope: Whose memory.
+    """
+
+    graph: RuntimeGraph
+    key: str
+    scope: OperationScope
+
+    async def read(self, operation: str, input: Any = None) -> Any:
+        """Perform a management read and return its JSON value."""
+        return (await self._execute("read", operation, input, None)).value
+
+    async def mutate(
+        self, operation: str, input: Any, expected_revision: str | None = None
+    ) -> ManagementResult:
+        """Perform a management change, fenced by the given or the current revision."""
+        fence = expected_revision or await self.revision()
+        return await self._execute("mutate", operation, input, fence)
+
+    async def revision(self) -> str:
+        """Return the current management revision."""
+        return await self.graph.attachment.management_revision(self.key, self.scope)
+
+    async def _execute(
+        self, mode: Any, operation: str, input: Any, fence: str | None
+    ) -> ManagementResult:
+        return await self.graph.attachment.execute_management(
+            ManagementRequest(
+                source_instance_key=self.key,
+                scope=self.scope,
+                mode=mode,
+                operation=operation,
+                input=input,
+                expected_revision=fence,
+                confirmed=mode == "mutate",
+            )
+        )
+
+
+def open_source(graph: RuntimeGraph, type_id: str, scope: OperationScope) -> SourceSession:
+    """Open the default (or only) Source of a type in the serving generation.
+
+    Raises:
+        CompositionUnavailable: No generation serves.
+        AuthorityError: ``source-not-installed`` or ``source-ambiguous``.
+    """
+    with graph.attachment.host.acquire() as lease:
+        instances = [
+            source.key
+            for source in lease.generation.sources
+            if source.record.definition.manifest.type_id == type_id
+        ]
+    key = chosen_instance(instances, type_id)
+    if key is None:
+        code = "source-ambiguous" if instances else "source-not-installed"
+        known = f"; installed: {', '.join(instances)}" if instances else ""
+        raise AuthorityError(code, f"there is no single Source of type {type_id}{known}")
+    return SourceSession(graph=graph, key=key, scope=scope)

@@ -1,0 +1,1 @@
+"""The model-facing tools (host.md §8)."""

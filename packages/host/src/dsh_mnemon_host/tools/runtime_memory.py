@@ -1,0 +1,133 @@
+"""``mnemon_runtime_memory``: hot memory, one entry at a time (host.md §8.5)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from dsh_mnemon_core.errors import AuthorityError, InputError
+from dsh_mnemon_core.evidence import Receipt
+from dsh_mnemon_core.wire import to_wire
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+
+from dsh_mnemon_host.bindings import RUNTIME_MUTATE, named_offer, source_types
+from dsh_mnemon_host.executions import Execution
+from dsh_mnemon_host.work.actions import Actions
+
+__all__ = ("DESCRIPTION", "RuntimeMemoryInput", "receipt_result", "write_runtime_memory")
+
+DESCRIPTION: Final = (
+    "Keep, correct or drop one short lasting entry of hot memory. Use it only for new facts that "
+    "the user states and that later sessions need, or when the user asks to remember, correct or "
+    "forget something. Never store what you just read from memory, documents or tools; looking "
+    "things up stays looking. target=user: who the user is and how they like to work (USER.md). "
+    "target=memory: facts and rules of this project and its environment (MEMORY.md). Leave out "
+    "questions, guesses, your own claims, progress, task lists, logs, secrets and what is easily "
+    "found again. Compare with the snapshot first: add a fact that stands by itself; replace with "
+    "a short unique old_text to correct one; remove only when it was withdrawn or is plainly "
+    "wrong. branches (memory only) limits an entry to git branches: omit it to keep what is set, "
+    "give an empty list to clear it. The answer is the receipt; do not repeat the files."
+)
+
+
+class RuntimeMemoryInput(BaseModel):
+    """Arguments of ``mnemon_runtime_memory``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    MEANINGFUL_WHEN_EMPTY: ClassVar[frozenset[str]] = frozenset({"branches"})
+
+    action: Annotated[
+        Literal["add", "replace", "remove"], Field(description="What to do with the entry.")
+    ]
+    target: Annotated[
+        Literal["memory", "user"], Field(description="MEMORY.md (project) or USER.md (person).")
+    ]
+    content: Annotated[
+        str | None, Field(description="The entry's text, for add and replace; at most 8192 bytes.")
+    ] = None
+    old_text: Annotated[
+        str | None,
+        Field(
+            validation_alias=AliasChoices("old_text", "oldText"),
+            description="For replace and remove: the entry's full text, or a unique part of it.",
+        ),
+    ] = None
+    importance: Annotated[
+        Literal["critical", "normal", "low"] | None,
+        Field(description="critical: an explicit must, always or never; low: short-lived."),
+    ] = None
+    branches: Annotated[
+        tuple[str, ...] | None,
+        Field(description="Git branches that see the entry; target=memory only."),
+    ] = None
+
+    def mutation(self) -> dict[str, Any]:
+        """Return the input of the Source's ``mutate`` action; unset fields are absent."""
+        fields = {
+            "action": self.action,
+            "target": self.target,
+            "content": self.content,
+            "oldText": self.old_text,
+            "importance": self.importance,
+            "branches": self._branches(),
+        }
+        return {key: value for key, value in fields.items() if value is not None}
+
+    def _branches(self) -> list[str] | None:
+        """Return the branches; an empty list says something only where it clears (D59)."""
+        clears = self.action == "replace" and self.target == "memory"
+        return (
+            list(self.branches) if self.branches or (self.branches is not None and clears) else None
+        )
+
+
+async def write_runtime_memory(
+    actions: Actions, execution: Execution, arguments: RuntimeMemoryInput
+) -> dict[str, Any]:
+    """Execute the mutation through the View's ``mutate`` offer of the default Runtime Source.
+
+    Returns:
+        ``{success, message, target, entryCount, usage, added? | replaced? | removed?, maintenance?,
+        revision?, memoryReceipt}`` (host.md §8.5).
+
+    Raises:
+        InputError: ``content`` or ``old_text`` is missing for the action.
+        AuthorityError: ``action-unavailable``: this View offers no Runtime memory.
+    """
+    _check_present(arguments)
+    with execution.graph.attachment.host.acquire(
+        execution.context.view.runtime_generation
+    ) as lease:
+        types = source_types(lease.generation)
+    offer = named_offer(execution.context.view, types, RUNTIME_MUTATE)
+    if offer is None:
+        raise AuthorityError(
+            "action-unavailable", "this turn's View offers no Runtime memory to change"
+        )
+    receipt = await actions.execute(execution, offer.id, arguments.mutation())
+    return receipt_result(receipt)
+
+
+def _check_present(arguments: RuntimeMemoryInput) -> None:
+    needed = {
+        "add": ("content",),
+        "replace": ("content", "old_text"),
+        "remove": ("old_text",),
+    }[arguments.action]
+    for field in needed:
+        if getattr(arguments, field) is None:
+            raise InputError(
+                "input-invalid",
+                f"mnemon_runtime_memory: {field} is required for action={arguments.action}",
+                details={"field": field},
+            )
+
+
+def receipt_result(receipt: Receipt) -> dict[str, Any]:
+    """Spread a Receipt's details and never hide how durable the change is (§8.2)."""
+    details: Any = to_wire(receipt.details) or {}
+    result: dict[str, Any] = details.get("result", details)
+    proof: dict[str, str] = {"status": receipt.status, "completion": receipt.completion}
+    if receipt.committed_at is not None:
+        proof["committedAt"] = receipt.committed_at
+    revision = {} if receipt.revision is None else {"revision": receipt.revision}
+    return {**result, **revision, "memoryReceipt": proof}

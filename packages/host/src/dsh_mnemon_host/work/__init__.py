@@ -1,0 +1,1 @@
+"""Jobs of the Host, one module each (host.md §13-§16)."""

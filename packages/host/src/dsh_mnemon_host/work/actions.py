@@ -1,0 +1,71 @@
+"""Executing an offered action: authority, workflow, Receipt (core.md §10, §11.1, §15.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dsh_mnemon_core.errors import AuthorityError
+from dsh_mnemon_core.evidence import Receipt
+from dsh_mnemon_core.view import ActionOffer
+
+from dsh_mnemon_host.bindings import source_types
+from dsh_mnemon_host.config import ResolvedConfig
+from dsh_mnemon_host.executions import Execution
+from dsh_mnemon_host.work.runtime_write import RuntimeWriter
+
+__all__ = ("Actions",)
+
+
+class Actions:
+    """The one way from an offer to a Receipt, for named and generic tools alike.
+
+    Args:
+        writer: Runs Runtime writes.
+        current: Returns the configuration in force now.
+    """
+
+    def __init__(self, writer: RuntimeWriter, current: Callable[[], ResolvedConfig]) -> None:
+        self._writer = writer
+        self._current = current
+
+    async def execute(self, execution: Execution, offer_id: str, input: Any) -> Receipt:
+        """Execute one action of the pinned View with the workflow its Strategy asks for.
+
+        Raises:
+            AuthorityError: ``writes-disabled``, ``action-unavailable``, ``action-unauthorized``.
+            MnemonError: What the Source or its workflow refuses.
+        """
+        turns, turn_id = execution.graph.turns, execution.context.turn_id
+        if not self._writes_enabled(execution):
+            raise AuthorityError(
+                "writes-disabled", "memory is read-only: writeEnabled is off; nothing was changed"
+            )
+
+        async def authorize(offer: ActionOffer) -> bool:
+            pinned = turns.turn(turn_id) is execution.context
+            return pinned and self._writes_enabled(execution) and offer.authority is None
+
+        async def commit() -> Receipt:
+            return await turns.execute_action(turn_id, offer_id, input, authorize=authorize)
+
+        offer = next((o for o in execution.context.view.action_offers if o.id == offer_id), None)
+        async with execution.work():
+            if offer is None or self._workflow(execution, offer) != "runtime-capacity":
+                return await commit()
+            return await self._writer.write(execution, offer, input, commit)
+
+    def _writes_enabled(self, execution: Execution) -> bool:
+        configs = (execution.graph.config, self._current())
+        return all(config.config.write_enabled for config in configs)
+
+    @staticmethod
+    def _workflow(execution: Execution, offer: ActionOffer) -> str | None:
+        """Ask the composing Strategy which workflow an action needs."""
+        generation_id = execution.context.view.runtime_generation
+        with execution.graph.attachment.host.acquire(generation_id) as lease:
+            rule = lease.generation.selection.strategy.definition.action_workflow
+            types = source_types(lease.generation)
+        if rule is None:
+            return None
+        return rule(types[offer.source_instance_key], offer.source_action_id)

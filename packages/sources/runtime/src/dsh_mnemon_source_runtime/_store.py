@@ -1,0 +1,190 @@
+"""One root's ``runtime`` folder: load, repair, and change it under its lock (spec/sources.md §2.3).
+
+`read`, `diagnose` and `hand_edits` block; the asynchronous calls do their file work in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+from anyio import to_thread
+from dsh_mnemon_core.errors import StorageError
+from dsh_mnemon_core.files import (
+    HeldLock,
+    LockTiming,
+    Replacement,
+    StoreLock,
+    ensure_directory,
+    remove_leftovers,
+    storage_error,
+)
+
+from dsh_mnemon_source_runtime import _archive
+from dsh_mnemon_source_runtime._changes import Change, State, Step, state_of
+from dsh_mnemon_source_runtime._format import Damage, decode, encode
+from dsh_mnemon_source_runtime._rendered import HandEdit, Renderings
+from dsh_mnemon_source_runtime.contracts import FILE_NAMES, Entry
+from dsh_mnemon_source_runtime.errors import DamagedStore
+
+FILE: Final = "memories.json"
+
+# A file changed again within one tick of its clock may keep its signature.
+_TICK: Final = 50_000_000
+
+
+@attrs.frozen(kw_only=True)
+class _Loaded:
+    """A state, the bytes it was read from and the signature of the file that held them."""
+
+    state: State
+    data: bytes | None
+    signature: tuple[int, int, int] | None
+
+
+_ABSENT: Final = _Loaded(state=state_of(()), data=None, signature=None)
+
+
+class RuntimeStore:
+    """The store of one root.
+
+    Args:
+        root: Directory whose ``runtime`` folder holds the store; need not exist.
+        clock: The time, aware.
+        timing: Waiting times of the lock.
+    """
+
+    def __init__(
+        self, root: Path, *, clock: Callable[[], datetime], timing: LockTiming | None = None
+    ) -> None:
+        self.folder = root / "runtime"
+        self.path = self.folder / FILE
+        self._clock = clock
+        self._lock = StoreLock(self.folder / ".memories.lock", timing=timing)
+        self._renderings = Renderings(self.folder)
+        self._cache: _Loaded | None = None
+        self._opened = False
+
+    def read(self) -> State:
+        """Read the store; free of parsing while the file has not changed.
+
+        Raises:
+            DamagedStore: memories.json is not understood.
+            StorageError: ``store-unreadable``.
+        """
+        return self._load().state
+
+    async def open(self) -> State:
+        """Read the store; the first time, put into normal form what is not, if that is free.
+
+        Nothing is written when there is no store yet, when somebody holds the lock, or when the
+        folder is read-only (D25).
+
+        Raises:
+            StorageError: As `read`.
+        """
+        loaded = await to_thread.run_sync(self._load)
+        if not self._opened:
+            # Busy, read-only or broken beside memories.json: the next mutation repairs, or says so.
+            with suppress(StorageError):
+                if not await to_thread.run_sync(self._is_normal, loaded):
+                    await self._lock.run(self._repair, at_once=True)
+            self._opened = True
+        return loaded.state
+
+    async def change(self, step: Step) -> Change:
+        """Reload under the lock, let a pure step decide, then archive and commit.
+
+        The commit renames the Markdown files first and memories.json last. From the first rename
+        on it is not interrupted (D21).
+
+        Raises:
+            StorageError: The lock, the archive or a file fails; the old state stays.
+            MnemonError: What ``step`` raises; nothing is written.
+        """
+        await to_thread.run_sync(ensure_directory, self.folder)
+
+        def work(lock: HeldLock) -> Change:
+            before = self._load().state
+            change = step(before)
+            if change.entries is not None:
+                now = self._clock()
+                archived = self.folder / "archived"
+                _archive.append(archived, _archive.ENTRIES, change.archived, now=now)
+                _archive.append(archived, _archive.LINEAGE, change.lineage, now=now)
+                self._write(lock, before.entries, change.entries, now)
+            return change
+
+        return await self._lock.run(work)
+
+    def diagnose(self) -> dict[str, Any]:
+        """Return ``{file, readable, reason?, firstBadIndex?}``; never fails."""
+        report: dict[str, Any] = {"file": str(self.path), "readable": True}
+        try:
+            self._load()
+        except StorageError as error:
+            details = {key: value for key, value in error.details.items() if key != "file"}
+            return {**report, "readable": False, **details}
+        return report
+
+    def hand_edits(self) -> list[HandEdit]:
+        """List Markdown files and kept copies that say something the store does not hold.
+
+        Raises:
+            StorageError: As `read`.
+        """
+        return self._renderings.hand_edits(self._load().state.entries)
+
+    def archived(self, *, limit: int, offset: int) -> dict[str, Any]:
+        """Return one page of the local archive, newest first; see `_archive.read`."""
+        return _archive.read(self.folder / "archived", limit=limit, offset=offset)
+
+    def _load(self) -> _Loaded:
+        try:
+            with self.path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                signature = (status.st_mtime_ns, status.st_size, status.st_ino)
+                if self._cache is not None and self._cache.signature == signature:
+                    return self._cache
+                data = file.read()
+        except FileNotFoundError:
+            return _Loaded(state=state_of(()), data=None, signature=None)
+        except OSError as error:
+            raise storage_error(error, self.path, code="store-unreadable") from error
+        try:
+            entries = decode(data)
+        except Damage as damage:
+            raise DamagedStore(str(self.path), damage.reason, damage.index) from None
+        loaded = _Loaded(state=state_of(entries), data=data, signature=signature)
+        settled = time.time_ns() - status.st_mtime_ns > _TICK
+        self._cache = loaded if settled else None
+        return loaded
+
+    def _is_normal(self, loaded: _Loaded) -> bool:
+        if loaded.data is None:
+            return not self._renderings.exist()
+        entries = loaded.state.entries
+        return loaded.data == encode(entries) and self._renderings.are_current(entries)
+
+    def _repair(self, lock: HeldLock) -> None:
+        entries = self._load().state.entries
+        names = (FILE, *FILE_NAMES.values(), self._lock.path.name)
+        remove_leftovers([self.folder / name for name in names])
+        self._write(lock, entries, entries, self._clock())
+
+    def _write(
+        self, lock: HeldLock, before: Sequence[Entry], after: Sequence[Entry], now: datetime
+    ) -> None:
+        self._renderings.keep_edits(before, now)
+        lock.commit(
+            [
+                *self._renderings.replacements(before, after),
+                Replacement(path=self.path, data=encode(after)),
+            ]
+        )

@@ -1,0 +1,89 @@
+"""Several processes on one store, and processes that are killed (spec/sources.md §1.4, §2.3).
+
+``MNEMON_KILL_ROUNDS`` sets the number of killed writers; 10 unless it is given.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dsh_mnemon_source_runtime._format import markdown
+from dsh_mnemon_source_runtime._memory import RuntimeMemory
+
+WRITER = Path(__file__).with_name("writer_process.py")
+ROUNDS = int(os.environ.get("MNEMON_KILL_ROUNDS", "10"))
+
+
+def start(root: Path, prefix: str, count: int, limit: int) -> subprocess.Popen[str]:
+    command = [sys.executable, str(WRITER), str(root), prefix, str(count), str(limit)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def write_at_once(root: Path, writers: int, count: int) -> list[str]:
+    processes = [start(root, f"writer {n}", count, 1_048_576) for n in range(writers)]
+    acknowledged: list[str] = []
+    for process in processes:
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        acknowledged += output.splitlines()
+    return acknowledged
+
+
+@pytest.mark.requirement("runtime:lock:processes")
+async def test_eight_processes_lose_none_of_four_hundred_entries(
+    tmp_path: Path, make_memory: Callable[..., RuntimeMemory]
+) -> None:
+    acknowledged = write_at_once(tmp_path, 8, 50)
+    state = await make_memory().current()
+    contents = [entry.content for entry in state.entries]
+    assert len(acknowledged) == 400
+    assert sorted(contents) == sorted(acknowledged)
+    for writer in range(8):
+        own = [content for content in contents if content.startswith(f"writer {writer} ")]
+        assert own == [f"writer {writer} entry {number}" for number in range(50)]
+
+
+def kill_a_writer(root: Path, number: int) -> list[str]:
+    """Let a writer run for a random while, kill it, and return what it acknowledged."""
+    process = start(root, f"round {number}", 1_000_000, 600)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    time.sleep(random.uniform(0, 0.03))
+    process.kill()
+    rest, _ = process.communicate()
+    return [line.strip() for line in [first, *rest.splitlines(keepends=True)] if line[-1:] == "\n"]
+
+
+@pytest.mark.requirement("runtime:files:crash")
+async def test_a_killed_writer_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, folder: Path, make_memory: Callable[..., RuntimeMemory]
+) -> None:
+    acknowledged: set[str] = set()
+    for number in range(ROUNDS):
+        acknowledged |= set(kill_a_writer(tmp_path, number))
+        memory = make_memory()
+        state = await memory.current()
+        page = await memory.archived(limit=1_000_000, offset=0)
+        found = {entry.content for entry in state.entries}
+        archived = {line["content"] for line in page["entries"]}
+        assert acknowledged <= found | archived
+        # Opening has put the Markdown right, and nothing of it was taken for a hand edit.
+        assert read(folder / "MEMORY.md") == markdown(state.entries, "memory")
+        assert await memory.hand_edits() == []
+        assert not [path for path in children(folder) if path == "edited"]
+    assert len(acknowledged) >= ROUNDS
+
+
+def read(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def children(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]

@@ -1,0 +1,546 @@
+"""Loading, opening, committing and diagnosing one root (spec/sources.md §2.3, D25, D57)."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import filelock
+import pytest
+from dsh_mnemon_core.errors import StorageError
+from dsh_mnemon_core.files import LockTiming
+from dsh_mnemon_source_runtime import _store
+from dsh_mnemon_source_runtime._changes import Steps
+from dsh_mnemon_source_runtime._format import decode
+from dsh_mnemon_source_runtime._store import RuntimeStore
+from dsh_mnemon_source_runtime.actions import read_mutation
+from dsh_mnemon_source_runtime.contracts import Limits
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+STEPS = Steps(limits=Limits(), now="2026-03-01T12:00:00.000Z")
+QUICK = LockTiming(guard=0.0, file=0.0)
+
+
+@pytest.fixture
+def make_store(tmp_path: Path) -> Callable[..., RuntimeStore]:
+    def make(root: Path = tmp_path) -> RuntimeStore:
+        return RuntimeStore(root, clock=lambda: NOW, timing=QUICK)
+
+    return make
+
+
+@pytest.fixture
+def store(make_store: Callable[..., RuntimeStore]) -> RuntimeStore:
+    return make_store()
+
+
+def add(content: str, target: str = "memory") -> Any:
+    return STEPS.mutate(read_mutation({"action": "add", "target": target, "content": content}))
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(item.name for item in folder.iterdir())
+
+
+def put(folder: Path, **content: str) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, text in content.items():
+        known = {"store": "memories.json", "user": "USER.md", "memory": "MEMORY.md"}
+        (folder / known[name]).write_text(text, encoding="utf-8", newline="")
+
+
+def text_of(path: Path) -> str:
+    return path.read_bytes().decode()
+
+
+ROW = {
+    "content": " a  b ",
+    "created_at": "x",
+    "updated_at": "y",
+    "target": "memory",
+    "importance": "low",
+}
+MESSY = json.dumps({"version": 1, "entries": [ROW]})
+
+
+@pytest.mark.requirement("runtime:files:open")
+class TestOpening:
+    async def test_without_a_store_nothing_is_created(
+        self, store: RuntimeStore, tmp_path: Path
+    ) -> None:
+        assert (await store.open()).entries == ()
+        assert names(tmp_path) == []
+
+    async def test_an_odd_store_is_put_into_normal_form_once(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        put(folder, store=MESSY)
+        assert [entry.content for entry in (await store.open()).entries] == ["a b"]
+        assert text_of(folder / "MEMORY.md") == "a b\n"
+        assert text_of(folder / "USER.md") == ""
+        put(folder, memory="a b\n§\nlater edit\n")
+        await store.open()
+        assert text_of(folder / "MEMORY.md") == "a b\n§\nlater edit\n"
+
+    async def test_a_store_in_normal_form_is_left_alone(
+        self, make_store: Callable[..., RuntimeStore], folder: Path
+    ) -> None:
+        await make_store().change(add("a"))
+        (folder / ".rendered.json").unlink()
+        before = names(folder)
+        await make_store().open()
+        assert names(folder) == before
+
+    async def test_it_only_reads_while_somebody_holds_the_lock(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        put(folder, store=MESSY)
+        (folder / ".memories.lock").write_bytes(b"")
+        assert [entry.content for entry in (await store.open()).entries] == ["a b"]
+        assert text_of(folder / "memories.json") == MESSY
+
+    async def test_it_only_reads_in_a_read_only_folder(
+        self, store: RuntimeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        put(folder, store=MESSY)
+        monkeypatch.setattr(filelock.FileLock, "acquire", refusing(errno.EROFS))
+        assert [entry.content for entry in (await store.open()).entries] == ["a b"]
+        assert names(folder) == ["memories.json"]
+
+    async def test_a_markdown_file_that_cannot_be_read_is_no_obstacle(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        put(folder, store=MESSY)
+        make_folder(folder / "MEMORY.md")
+        assert [entry.content for entry in (await store.open()).entries] == ["a b"]
+
+    async def test_leftovers_of_killed_writers_go(self, store: RuntimeStore, folder: Path) -> None:
+        put(folder, store=MESSY)
+        for name in ("memories.json", "USER.md", ".memories.lock"):
+            leave(folder / f".{name}.12.1700000000000.0f.tmp")
+        await store.open()
+        assert not [name for name in names(folder) if name.endswith(".tmp")]
+
+
+def make_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def leave(path: Path) -> None:
+    path.write_bytes(b"")
+    os.utime(path, (1, 1))
+
+
+def refusing(error: int) -> Callable[..., Any]:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise OSError(error, os.strerror(error))
+
+    return refuse
+
+
+@pytest.mark.requirement("runtime:files:commit")
+class TestCommitting:
+    async def test_files_and_folders_are_private(self, store: RuntimeStore, folder: Path) -> None:
+        await store.change(add("a"))
+        assert mode(folder) == 0o700
+        for name in names(folder):
+            assert mode(folder / name) == 0o600
+
+    async def test_markdown_goes_first_and_the_json_last(
+        self, store: RuntimeStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        order: list[str] = []
+        real = os.replace
+
+        def watch(source: Path, target: Path) -> None:
+            order.append(target.name)
+            real(source, target)
+
+        monkeypatch.setattr(os, "replace", watch)
+        await store.change(add("a"))
+        assert order == [".rendered.json", "USER.md", "MEMORY.md", "memories.json"]
+
+    async def test_a_change_starts_from_what_is_on_disk(
+        self, make_store: Callable[..., RuntimeStore], folder: Path
+    ) -> None:
+        first, second = make_store(), make_store()
+        await first.change(add("one"))
+        await second.change(add("two", "user"))
+        await first.change(add("three"))
+        stored = decode((folder / "memories.json").read_bytes())
+        assert [entry.content for entry in stored] == ["one", "two", "three"]
+        assert text_of(folder / "MEMORY.md") == "one\n§\nthree\n"
+
+    async def test_an_unchanged_store_is_not_written(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        await store.change(add("one"))
+        before = stamps(folder)
+        change = await store.change(add(" one "))
+        assert change.answer["message"] == "Entry already exists (no duplicate added)."
+        assert stamps(folder) == before
+
+    async def test_a_refused_step_writes_nothing(self, store: RuntimeStore, folder: Path) -> None:
+        await store.change(add("one"))
+        before = stamps(folder)
+
+        def refuse(_state: Any) -> Any:
+            raise KeyError("no")
+
+        with pytest.raises(KeyError):
+            await store.change(refuse)
+        assert stamps(folder) == before
+
+    @pytest.mark.parametrize("broken", ["USER.md", "MEMORY.md", "memories.json"])
+    @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EACCES])
+    async def test_a_failure_at_any_rename_keeps_the_old_state_and_is_repaired(
+        self,
+        make_store: Callable[..., RuntimeStore],
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        broken: str,
+        error: int,
+    ) -> None:
+        await make_store().change(add("one"))
+        before = text_of(folder / "memories.json")
+        real = os.replace
+
+        def replace(source: Path, target: Path) -> None:
+            if target.name == broken:
+                raise OSError(error, os.strerror(error))
+            real(source, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", replace)
+            with pytest.raises(StorageError) as caught:
+                await make_store().change(add("two"))
+        assert caught.value.code == "store-unwritable"
+        assert caught.value.details["file"] == str(folder / broken)
+        assert text_of(folder / "memories.json") == before
+        assert not [name for name in names(folder) if name.endswith(".tmp")]
+        assert [entry.content for entry in (await make_store().open()).entries] == ["one"]
+        assert text_of(folder / "MEMORY.md") == "one\n"
+        # What the failed commit had rendered is ours, not a hand edit.
+        assert not (folder / "edited").exists()
+
+    async def test_a_failing_archive_stops_the_commit(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        await store.change(add("one"))
+        make_folder(folder / "archived")
+        make_folder(folder / "archived" / "MEMORY.jsonl")
+        revision = store.read().revision
+        step = STEPS.archive(
+            read_mutation({"action": "add", "target": "memory", "content": "two"}),
+            revision=revision,
+            run_id="r",
+            max_bytes=0,
+        )
+        with pytest.raises(StorageError):
+            await store.change(step)
+        assert store.read().revision == revision
+
+    async def test_archived_entries_are_on_disk_before_the_first_rename(
+        self, store: RuntimeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await store.change(add("one"))
+        monkeypatch.setattr(os, "replace", refusing(errno.EIO))
+        step = STEPS.archive(
+            read_mutation({"action": "add", "target": "memory", "content": "two"}),
+            revision=store.read().revision,
+            run_id="r",
+            max_bytes=0,
+        )
+        with pytest.raises(StorageError):
+            await store.change(step)
+        assert store.archived(limit=5, offset=0)["entries"][0]["content"] == "one"
+
+    async def test_a_lost_lock_writes_nothing(self, store: RuntimeStore, folder: Path) -> None:
+        await store.change(add("one"))
+        before = stamps(folder)
+
+        def steal(state: Any) -> Any:
+            (folder / ".memories.lock").unlink()
+            (folder / ".memories.lock").write_bytes(b"")
+            return add("two")(state)
+
+        with pytest.raises(StorageError) as caught:
+            await store.change(steal)
+        assert caught.value.code == "lock-lost"
+        (folder / ".memories.lock").unlink()
+        assert stamps(folder) == before
+
+    async def test_a_read_only_folder_is_named(
+        self, store: RuntimeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(filelock.FileLock, "acquire", refusing(errno.EROFS))
+        with pytest.raises(StorageError) as caught:
+            await store.change(add("one"))
+        assert caught.value.code == "store-unwritable"
+        assert caught.value.details["reason"] == "EROFS"
+
+    async def test_a_root_that_is_a_file_is_named(
+        self, make_store: Callable[..., RuntimeStore], tmp_path: Path
+    ) -> None:
+        leave(tmp_path / "root")
+        with pytest.raises(StorageError) as caught:
+            await make_store(tmp_path / "root").change(add("one"))
+        assert caught.value.code == "store-unwritable"
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    return {
+        path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
+        for path in folder.iterdir()
+        if path.is_file()
+    }
+
+
+@pytest.mark.requirement("runtime:lock:shared")
+class TestLocking:
+    async def test_a_lock_of_the_original_is_respected(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        put(folder)
+        (folder / ".memories.lock").write_bytes(b"")
+        with pytest.raises(StorageError) as caught:
+            await store.change(add("one"))
+        assert caught.value.code == "lock-timeout"
+        assert caught.value.retryable
+
+    @pytest.mark.parametrize("mark", [b"", b"dsh-mnemon 1"])
+    async def test_a_leftover_lock_is_no_obstacle(
+        self, store: RuntimeStore, folder: Path, mark: bytes
+    ) -> None:
+        put(folder)
+        path = folder / ".memories.lock"
+        path.write_bytes(mark)
+        os.utime(path, (1, 1))
+        await store.change(add("one"))
+        assert ".memories.lock" not in names(folder)
+
+    async def test_our_own_guard_orders_our_processes(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        put(folder)
+        with (
+            filelock.FileLock(folder / ".memories.lock.guard"),
+            pytest.raises(StorageError) as caught,
+        ):
+            await store.change(add("one"))
+        assert caught.value.code == "lock-timeout"
+
+
+@pytest.mark.requirement("runtime:files:read")
+class TestReading:
+    def test_a_file_that_did_not_change_is_not_parsed_again(
+        self, store: RuntimeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        put(folder, store=MESSY)
+        os.utime(folder / "memories.json", (1, 1))
+        first = store.read()
+        monkeypatch.setattr(_store, "decode", refusing(errno.EIO))
+        assert store.read() is first
+
+    def test_a_changed_file_is(self, store: RuntimeStore, folder: Path) -> None:
+        put(folder, store=MESSY)
+        os.utime(folder / "memories.json", (1, 1))
+        store.read()
+        put(folder, store=MESSY.replace("a  b", "other"))
+        assert store.read().entries[0].content == "other"
+
+    def test_a_file_of_this_very_moment_is_not_trusted_to_stay(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        put(folder, store=MESSY)
+        store.read()
+        assert store._cache is None
+
+    def test_an_unreadable_file_is_named(self, store: RuntimeStore, folder: Path) -> None:
+        (folder / "memories.json").mkdir(parents=True)
+        with pytest.raises(StorageError) as caught:
+            store.read()
+        assert (caught.value.code, caught.value.details["reason"]) == ("store-unreadable", "EISDIR")
+
+
+@pytest.mark.requirement("runtime:files:damaged")
+class TestDamage:
+    async def test_no_change_touches_a_damaged_file(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        put(folder, store='{"version":1,"entries":[5]}', memory="mine\n")
+        with pytest.raises(StorageError) as caught:
+            await store.change(add("one"))
+        assert caught.value.code == "store-damaged"
+        assert caught.value.details == {
+            "file": str(folder / "memories.json"),
+            "reason": "invalid-entry",
+            "firstBadIndex": 0,
+        }
+        assert text_of(folder / "memories.json") == '{"version":1,"entries":[5]}'
+        assert text_of(folder / "MEMORY.md") == "mine\n"
+
+    async def test_a_mended_file_is_served_again(self, store: RuntimeStore, folder: Path) -> None:
+        put(folder, store="{")
+        with pytest.raises(StorageError):
+            await store.open()
+        put(folder, store=MESSY)
+        assert (await store.open()).entries[0].content == "a b"
+        assert text_of(folder / "MEMORY.md") == "a b\n"
+
+    @pytest.mark.parametrize(
+        ("content", "found"),
+        [
+            (MESSY, {"readable": True}),
+            ("{", {"readable": False, "reason": "not-json"}),
+            ('{"version":2}', {"readable": False, "reason": "wrong-version"}),
+            (
+                '{"version":1,"entries":[5]}',
+                {"readable": False, "reason": "invalid-entry", "firstBadIndex": 0},
+            ),
+        ],
+    )
+    def test_a_diagnosis_names_reason_and_place(
+        self, store: RuntimeStore, folder: Path, content: str, found: dict[str, Any]
+    ) -> None:
+        put(folder, store=content)
+        assert store.diagnose() == {"file": str(folder / "memories.json"), **found}
+
+    def test_a_missing_store_is_readable(self, store: RuntimeStore, folder: Path) -> None:
+        assert store.diagnose() == {"file": str(folder / "memories.json"), "readable": True}
+
+
+@pytest.mark.requirement("runtime:edits:kept")
+class TestHandEdits:
+    async def test_an_edit_is_copied_before_it_is_rewritten(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        await store.change(add("one"))
+        put(folder, memory="one\n§\nmine\n")
+        os.utime(folder / "MEMORY.md", (1_000_000_000, 1_000_000_000))
+        await store.change(add("two"))
+        copy = folder / "edited" / "MEMORY-20260301T120000Z.md"
+        assert text_of(copy) == "one\n§\nmine\n"
+        assert (mode(copy), mode(copy.parent)) == (0o600, 0o700)
+        assert text_of(folder / "MEMORY.md") == "one\n§\ntwo\n"
+
+    async def test_opening_copies_too(
+        self, make_store: Callable[..., RuntimeStore], folder: Path
+    ) -> None:
+        await make_store().change(add("one"))
+        put(folder, memory="mine\n")
+        await make_store().open()
+        assert names(folder / "edited") == ["MEMORY-20260301T120000Z.md"]
+        assert text_of(folder / "MEMORY.md") == "one\n"
+
+    async def test_a_file_from_before_the_store_is_copied(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        put(folder, user="I like tea\n")
+        await store.open()
+        assert text_of(folder / "edited" / "USER-20260301T120000Z.md") == "I like tea\n"
+        assert json.loads(text_of(folder / "memories.json")) == {"version": 1, "entries": []}
+
+    async def test_both_places_are_listed(self, store: RuntimeStore, folder: Path) -> None:
+        await store.change(add("one"))
+        put(folder, memory="mine\n")
+        await store.change(add("two"))
+        put(folder, user="profile\n")
+        found = [edit.to_json() for edit in store.hand_edits()]
+        assert [(item["target"], item["copied"], Path(item["file"]).name) for item in found] == [
+            ("user", False, "USER.md"),
+            ("memory", True, "MEMORY-20260301T120000Z.md"),
+        ]
+        assert all(len(item["digest"]) == 64 and item["editedAt"] for item in found)
+
+    async def test_a_change_of_layout_only_is_no_edit(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        await store.change(add("one"))
+        put(folder, memory="  one\r\n\r\n")
+        assert store.hand_edits() == []
+        await store.change(add("two"))
+        assert not (folder / "edited").exists()
+
+    async def test_a_copy_goes_once_the_store_has_caught_up(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        await store.change(add("one"))
+        put(folder, memory="one\n§\nmine\n")
+        saved = NOW.timestamp() - 60
+        os.utime(folder / "MEMORY.md", (saved, saved))
+        await store.change(add("two"))
+        assert [edit.edited_at.timestamp() for edit in store.hand_edits()] == [saved]
+        await store.change(add("mine"))
+        assert store.hand_edits() == []
+        await store.change(add("three"))
+        assert names(folder / "edited") == []
+
+    async def test_the_same_edit_is_kept_once_and_another_beside_it(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        for text in ("mine\n", "mine\n", "other\n"):
+            await store.change(add(f"before {text}{len(store.read().entries)}"))
+            put(folder, memory=text)
+            await store.change(add(f"after {text}{len(store.read().entries)}"))
+        assert [text_of(path) for path in sorted((folder / "edited").iterdir(), reverse=True)] == [
+            "mine\n",
+            "other\n",
+        ]
+
+    async def test_bytes_that_are_no_text_are_kept_as_they_are(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        await store.change(add("one"))
+        (folder / "MEMORY.md").write_bytes(b"\xff\xfe mine")
+        await store.change(add("two"))
+        assert (folder / "edited" / "MEMORY-20260301T120000Z.md").read_bytes() == b"\xff\xfe mine"
+
+    @pytest.mark.parametrize("record", ["", "[]", '{"files":{"MEMORY.md":5}}', "{"])
+    async def test_a_broken_record_only_means_a_copy_more(
+        self, store: RuntimeStore, folder: Path, record: str
+    ) -> None:
+        await store.change(add("one"))
+        (folder / ".rendered.json").write_text(record, encoding="utf-8")
+        put(folder, memory="mine\n")
+        await store.change(add("two"))
+        assert names(folder / "edited") == ["MEMORY-20260301T120000Z.md"]
+
+    async def test_an_edit_that_cannot_be_copied_is_not_rewritten(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        await store.change(add("one"))
+        put(folder, memory="mine\n")
+        leave(folder / "edited")
+        with pytest.raises(StorageError):
+            await store.change(add("two"))
+        assert text_of(folder / "MEMORY.md") == "mine\n"
+        assert [entry.content for entry in store.read().entries] == ["one"]
+
+    async def test_a_copy_that_cannot_be_removed_or_dated_stays(
+        self, store: RuntimeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "utime", refusing(errno.EPERM))
+        await store.change(add("one"))
+        put(folder, memory="one\n§\nmine\n")
+        await store.change(add("mine"))
+        real = Path.unlink
+
+        def unlink(path: Path, *args: Any, **kwargs: Any) -> None:
+            if path.parent.name == "edited":
+                raise PermissionError
+            real(path, *args, **kwargs)
+
+        monkeypatch.setattr(Path, "unlink", unlink)
+        await store.change(add("two"))
+        assert names(folder / "edited") == ["MEMORY-20260301T120000Z.md"]
