@@ -4,8 +4,6 @@ from pathlib import Path
 import pytest
 from dsh_mnemon_core.errors import ConfigurationError
 from dsh_mnemon_core.values import FrozenDict
-from pydantic import SecretStr, ValidationError
-
 from dsh_mnemon_host.config import (
     HostConfig,
     UnknownKey,
@@ -17,6 +15,7 @@ from dsh_mnemon_host.config import (
     snapshot,
 )
 from dsh_mnemon_host.config.reading import Problem
+from pydantic import SecretStr, ValidationError
 
 _SCHEMA = Path(__file__).parent / "schema" / "host-config.schema.json"
 
@@ -546,6 +545,11 @@ def test_a_wrong_type_is_named(value, noun):
 
 def test_a_problem_of_the_whole_document_reads_as_a_sentence():
     assert Problem(code="setting-type", key="", says="is a list").sentence().startswith("the conf")
+
+
+def test_a_configuration_is_a_mapping():
+    with pytest.raises(ValidationError):
+        HostConfig.model_validate(["writeEnabled"])
 
 
 def test_the_model_is_frozen():

@@ -1,9 +1,10 @@
 import pytest
 from dsh_mnemon_core.errors import ConfigurationError
 from dsh_mnemon_core.values import thaw
-
 from dsh_mnemon_host.settings import MISSING, Operation
 from dsh_mnemon_host.settings.document import change, parse
+
+_TYPO = "  nonsense: 'kept'   # a typo somebody may want back\n"
 
 _DOCUMENT = """\
 # My settings
@@ -108,8 +109,8 @@ def test_a_bomb_of_aliases_is_refused():
         ),
         (
             (("runtimeMemory",), {"userLimitBytes": 5, "nonsense": "kept"}),
-            "  # bytes\n  memoryLimitBytes: 20480\n  nonsense: 'kept'   # a typo somebody may want back\n",
-            "  # bytes\n  nonsense: 'kept'   # a typo somebody may want back\n  userLimitBytes: 5\n",
+            f"  # bytes\n  memoryLimitBytes: 20480\n{_TYPO}",
+            f"  # bytes\n{_TYPO}  userLimitBytes: 5\n",
         ),
         (
             (("runtimeMemory",), 7),
@@ -159,6 +160,8 @@ def test_only_the_lines_of_the_change_differ(operation, old, new):
 def test_several_operations_in_order():
     text = _changed("a: 1\n", (("b",), 2), (("a",), MISSING), (("b",), 3))
     assert text == "b: 3\n"
+    assert _changed("# c\n", (("a",), MISSING), (("b",), 1)) == "# c\nb: 1\n"
+    assert _changed("a: 1\n# c\n", (("a",), MISSING), (("b",), 1)) == "# c\nb: 1\n"
 
 
 @pytest.mark.parametrize(
@@ -202,7 +205,11 @@ def test_awkward_texts_survive(value):
         ("{}\n", (("a",), 3), {"a": 3}),
         ("x: &x {k: 1}\ny: *x\n", (("y", "k"), 2), {"x": {"k": 1}, "y": {"k": 2}}),
         ("x: &x\n  k: 1\ny: *x\n", (("y", "k"), 2), {"x": {"k": 1}, "y": {"k": 2}}),
-        ("x: &x\n  k: 1\ny:\n  <<: *x\n  l: 1\n", (("y", "k"), 2), {"x": {"k": 1}, "y": {"k": 2, "l": 1}}),
+        (
+            "x: &x\n  k: 1\ny:\n  <<: *x\n  l: 1\n",
+            (("y", "k"), 2),
+            {"x": {"k": 1}, "y": {"k": 2, "l": 1}},
+        ),
         ("? a\n: 1\nb: 2\n", (("a",), 3), {"a": 3, "b": 2}),
         ("? a\n: 1\n", (("b",), 3), {"a": 1, "b": 3}),
         ("? a\n: 1\nb: 2\n", (("a",), MISSING), {"b": 2}),

@@ -1,12 +1,11 @@
 """Editing YAML documents: whatever the document, only what was asked for changes."""
 
 from dsh_mnemon_core.values import json_equal
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from dsh_mnemon_host.settings._yaml import dump
 from dsh_mnemon_host.settings.document import change, parse
 from dsh_mnemon_host.settings.operations import MISSING, Operation, apply
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 _words = st.text(alphabet="abcXYZ09-_", min_size=1, max_size=6)
 _texts = st.one_of(

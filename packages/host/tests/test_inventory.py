@@ -3,7 +3,6 @@ from datetime import UTC, datetime
 
 import pytest
 from dsh_mnemon_core.wire import to_wire
-
 from dsh_mnemon_host import _areas
 from dsh_mnemon_host.config import HostConfig, read_strict, resolve
 from dsh_mnemon_host.inventory import catalog

@@ -1,6 +1,5 @@
 import pytest
 from dsh_mnemon_core.errors import AuthorityError, InputError
-
 from dsh_mnemon_host.config import HostConfig, known_keys
 from dsh_mnemon_host.settings import MUTABLE_KEYS, Operation, require_mutable
 

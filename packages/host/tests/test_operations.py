@@ -1,6 +1,5 @@
 import pytest
 from dsh_mnemon_core.errors import InputError
-
 from dsh_mnemon_host.config import HostConfig
 from dsh_mnemon_host.settings import MISSING, Operation, read_operations
 from dsh_mnemon_host.settings.operations import apply, keep_unknown, value_at

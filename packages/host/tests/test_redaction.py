@@ -1,6 +1,4 @@
 import pytest
-from pydantic import SecretStr
-
 from dsh_mnemon_host.config import (
     REDACTED,
     HostConfig,
@@ -11,6 +9,7 @@ from dsh_mnemon_host.config import (
     restore,
     snapshot,
 )
+from pydantic import SecretStr
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 from dsh_mnemon_core.errors import ConfigurationError
-
 from dsh_mnemon_host.config import HostConfig, absolute, expand, merge, read_strict, resolve
 
 _HOME = "/home/u"

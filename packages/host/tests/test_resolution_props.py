@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from dsh_mnemon_core.errors import ConfigurationError
+from dsh_mnemon_host.config import HostConfig, expand, read_strict, resolve
 from hypothesis import given
 from hypothesis import strategies as st
-
-from dsh_mnemon_host.config import HostConfig, expand, read_strict, resolve
 
 _locations = st.sampled_from(["/a", "/b", "~/c", "~", "/a/"])
 _ids = st.sampled_from(["legacy", "legacy-2", "one", "two"])
@@ -36,17 +36,17 @@ def test_resolution_follows_the_rules(document):
         packs.append((name, location))
     scope = document.get("storageScope") or ("custom" if packs else "global")
     known = dict(packs)
-    try:
-        resolved = resolve(config, {}, "/home/u")
-    except ConfigurationError as error:
-        if error.code == "setting-choice":
-            assert chosen is not None
-            assert chosen not in known
-        else:
-            assert error.code == "setting-required"
-            assert (scope, location, chosen) == ("custom", None, None)
-            assert len(packs) != 1
+    refused = None
+    if chosen is not None and chosen not in known:
+        refused = "setting-choice"
+    elif scope == "custom" and chosen is None and location is None and len(packs) != 1:
+        refused = "setting-required"
+    if refused:
+        with pytest.raises(ConfigurationError) as caught:
+            resolve(config, {}, "/home/u")
+        assert caught.value.code == refused
         return
+    resolved = resolve(config, {}, "/home/u")
     assert [(pack.id, pack.data_dir) for pack in resolved.custom_packs] == packs
     assert resolved.storage_scope == scope
     if chosen is not None:

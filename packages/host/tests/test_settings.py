@@ -1,6 +1,7 @@
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 import pytest
 from dsh_mnemon_core.errors import (
     ConfigurationError,
@@ -9,7 +10,6 @@ from dsh_mnemon_core.errors import (
     LifecycleError,
     StorageError,
 )
-
 from dsh_mnemon_host.config import (
     REDACTED,
     ConversationInteraction,
@@ -386,6 +386,20 @@ async def test_only_namespaces_whose_value_changed_are_told(path):
     assert told == ["mnemon", "mnemon", "mnemon-ui"]
 
 
+async def test_other_processes_need_not_wait_for_listeners(path):
+    settings, other = await _open(path, _TEXT), await _open(path)
+    told = []
+
+    async def listen(ns, value):
+        await other.mutate("mnemon", [_set("defaultRecallLimit", value.timeout_ms // 100)])
+        told.append(ns)
+
+    settings.subscribe(listen)
+    await settings.mutate("mnemon", [_set("timeoutMs", 500)])
+    assert told == ["mnemon"]
+    assert path.read_text(encoding="utf-8") == _TEXT + "timeoutMs: 500\ndefaultRecallLimit: 5\n"
+
+
 async def test_a_failing_listener_or_exit_does_not_undo_the_commit(path, caplog):
     @asynccontextmanager
     async def admit(config):
@@ -424,7 +438,7 @@ async def test_a_cancelled_change_either_happens_whole_or_not_at_all(path):
     settings._file.replace = cancelling
 
     async def listen(ns, value):
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         log.append((ns, value.timeout_ms))
 
     settings.subscribe(listen)

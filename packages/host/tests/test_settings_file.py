@@ -5,10 +5,9 @@ from pathlib import Path
 import anyio
 import pytest
 from dsh_mnemon_core.errors import ConfigurationError, StorageError
-from filelock import FileLock, Timeout
-
 from dsh_mnemon_host.settings import settings_path
 from dsh_mnemon_host.settings.file import FileMoved, SettingsFile, Stored
+from filelock import FileLock, Timeout
 
 
 def test_settings_lie_beside_a_named_profile():
@@ -113,10 +112,9 @@ def test_a_file_that_cannot_be_read(tmp_path):
 
 async def test_another_writer_is_waited_for(tmp_path):
     file = SettingsFile(tmp_path / "settings.yaml", wait=0.05)
-    with FileLock(f"{file.path}.lock"):
-        with pytest.raises(StorageError) as caught:
-            async with file.locked():
-                pytest.fail("the lock was held by somebody else")
+    with FileLock(f"{file.path}.lock"), pytest.raises(StorageError) as caught:
+        async with file.locked():
+            pytest.fail("the lock was held by somebody else")
     assert caught.value.code == "lock-timeout"
     assert caught.value.retryable
     async with file.locked():
@@ -135,7 +133,7 @@ async def test_a_lock_that_comes_free_is_taken(tmp_path):
                     taken.set()
 
             tasks.start_soon(second)
-            await anyio.sleep(0.05)
+            await anyio.wait_all_tasks_blocked()
             assert not taken.is_set()
         with anyio.fail_after(5):
             await taken.wait()

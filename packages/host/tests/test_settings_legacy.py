@@ -1,6 +1,5 @@
 import pytest
 from dsh_mnemon_core.errors import ConflictError
-
 from dsh_mnemon_host.config import HostConfig
 from dsh_mnemon_host.settings import FileSettings, canonicalize_display_mode
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from dsh_mnemon_core.values import thaw
-
 from dsh_mnemon_host.settings.document import parse
 
 _WRITER = """

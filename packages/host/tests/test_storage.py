@@ -2,9 +2,9 @@ import hashlib
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from dsh_mnemon_core.errors import InputError, StorageError
-
 from dsh_mnemon_host.config import HostConfig, read_strict, resolve
 from dsh_mnemon_host.storage import (
     STORAGES,
@@ -222,8 +222,8 @@ async def test_operations_of_one_directory_run_one_after_another(tmp_path):
     async def work(name, root, fail):
         async def operation():
             log.append(f"{name} in")
-            await anyio.sleep(0)
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
+            await anyio.lowlevel.checkpoint()
             log.append(f"{name} out")
             if fail:
                 raise ValueError(name)

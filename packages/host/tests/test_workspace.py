@@ -2,7 +2,6 @@ import os
 
 import pytest
 from dsh_mnemon_core.errors import InputError, StorageError
-
 from dsh_mnemon_host.workspace import (
     canonical_workspace,
     is_worktree,

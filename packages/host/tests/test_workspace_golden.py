@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from dsh_mnemon_core.errors import InputError
-
 from dsh_mnemon_host.workspace import canonical_workspace, workspace_id
 
 _GOLDEN = json.loads(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from functools import partial
 from typing import Any, TypeAlias, cast
@@ -21,7 +21,7 @@ Action: TypeAlias = (
 )
 """Something to enter, or to call, that says how it is undone."""
 
-Disposer: TypeAlias = Callable[[], Awaitable[None]]
+Disposer: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Undoes one effect, once, shielded from the caller's cancellation; later calls do nothing.
 
 Raises an ``ExceptionGroup`` of everything that could not be undone.

@@ -186,7 +186,7 @@ class Life:
     def poke(self) -> None:
         """Look again whether the current run is still wanted."""
         self._wake.set()
-        if self.state == "loading" and self._over():
+        if self._over():
             self._loading.cancel()
 
     def release(self) -> None:

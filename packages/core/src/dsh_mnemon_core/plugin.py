@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 import attrs
 
@@ -51,12 +51,8 @@ def _bilingual(value: object) -> FrozenDict:
     )
 
 
-def _bilingual_field() -> Any:
-    return attrs.field(converter=_bilingual)
-
-
 def _roles(value: object) -> tuple[Kind, ...]:
-    roles = array(value or (), "roles", kind=DefinitionError)
+    roles: tuple[Kind, ...] = array(value or (), "roles", kind=DefinitionError)
     kinds = get_args(Kind)
     if not roles or any(role not in kinds for role in roles):
         raise DefinitionError("plugin-roles-invalid", f"roles must be among {', '.join(kinds)}")
@@ -64,7 +60,7 @@ def _roles(value: object) -> tuple[Kind, ...]:
 
 
 def _provides(value: object) -> tuple[ProvidedCapability, ...]:
-    provided = array(value or (), "provides", kind=DefinitionError)
+    provided: tuple[ProvidedCapability, ...] = array(value or (), "provides", kind=DefinitionError)
     if not provided:
         raise DefinitionError("plugin-provides-empty", "a plugin provides at least one capability")
     distinct([item.id for item in provided], "provides", kind=DefinitionError)
@@ -96,8 +92,8 @@ class MemoryPlugin:
         validator=constant(PLUGIN_API_VERSION, "api-version-unsupported", "apiVersion"),
     )
     package_name: str = attrs.field(converter=read_package_name)
-    label: Any = _bilingual_field()
-    description: Any = _bilingual_field()
+    label: FrozenDict = attrs.field(converter=_bilingual)
+    description: FrozenDict = attrs.field(converter=_bilingual)
     roles: tuple[Kind, ...] = attrs.field(converter=_roles)
     provides: tuple[ProvidedCapability, ...] = attrs.field(converter=_provides)
     requires: tuple[str, ...] | None = attrs.field(default=None, converter=_requires)

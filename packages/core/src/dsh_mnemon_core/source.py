@@ -108,7 +108,7 @@ class RouteManifest:
     id: str = attrs.field(converter=_id)
     description: str = attrs.field(converter=_description)
     capability: Capability = attrs.field(converter=read_capability)
-    input_schema: Any = attrs.field(converter=json_clone)
+    input_schema: Any = attrs.field(converter=json_clone)  # pyright: ignore[reportUnknownVariableType]
     max_calls: int = attrs.field(converter=_max_calls)
     max_results: int | None = attrs.field(default=None, converter=_max_results)
     max_characters: int | None = attrs.field(default=None, converter=_max_characters)
@@ -129,7 +129,7 @@ class ActionManifest:
     id: str = attrs.field(converter=_id)
     description: str = attrs.field(converter=_description)
     capability: Capability = attrs.field(converter=read_capability)
-    input_schema: Any = attrs.field(converter=json_clone)
+    input_schema: Any = attrs.field(converter=json_clone)  # pyright: ignore[reportUnknownVariableType]
     authority: str | None = attrs.field(default=None, converter=_authority)
 
 
@@ -179,7 +179,7 @@ class SourceManifest:
     consistency: Consistency = attrs.field(validator=_consistency)
     routes: tuple[RouteManifest, ...] = attrs.field(default=(), converter=_distinct_ids)
     actions: tuple[ActionManifest, ...] = attrs.field(default=(), converter=_distinct_ids)
-    management: Any = attrs.field(default=None, converter=json_clone)
+    management: Any = attrs.field(default=None, converter=json_clone)  # pyright: ignore[reportUnknownVariableType]
 
 
 @attrs.frozen(kw_only=True)

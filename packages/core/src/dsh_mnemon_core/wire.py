@@ -2,7 +2,8 @@
 
 Python attributes are the snake_case forms of the wire keys. An optional attribute is ``None`` when
 unset and is then left out (spec/core.md §4); an ``extra`` mapping, where a class has one, holds
-fields its contract does not name and stands beside the named ones on the wire.
+fields its contract does not name and stands beside the named ones on the wire. A field whose key is
+spelled otherwise says so in its metadata: ``attrs.field(metadata={"wire": "created_at"})``.
 """
 
 from __future__ import annotations
@@ -56,20 +57,23 @@ def _keys(cls: type[Any]) -> tuple[tuple[str, str, bool, bool], ...]:
 
 def to_wire(value: Any) -> Any:
     """Return the plain JSON form of attrs values, mappings and sequences; a deep copy."""
-    cls: Any = type(value)
-    if attrs.has(cls):
-        wire: dict[str, Any] = {}
-        for name, key, _, optional in _keys(cls):
-            item = getattr(value, name)
-            if item is not None or not optional:
-                wire[key] = to_wire(item)
-        extra = getattr(value, "extra", None)
-        return {**thaw(extra), **wire} if extra else wire
+    if attrs.has(type(value)):
+        return _object(value)
     if isinstance(value, Mapping):
         return {key: to_wire(item) for key, item in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, (list, tuple)):
         return [to_wire(item) for item in cast("list[Any]", value)]
     return value
+
+
+def _object(value: Any) -> dict[str, Any]:
+    wire: dict[str, Any] = thaw(getattr(value, "extra", None) or {})
+    for name, key, _, optional in _keys(type(value)):
+        item = getattr(value, name)
+        wire.pop(key, None)  # a named key is never hidden behind an extra one
+        if item is not None or not optional:
+            wire[key] = to_wire(item)
+    return wire
 
 
 _converter = Converter(detailed_validation=False)

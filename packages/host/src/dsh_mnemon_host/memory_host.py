@@ -16,6 +16,7 @@ from dsh_mnemon_core.fiber import open_root
 from dsh_mnemon_core.instant import utc_now
 from dsh_mnemon_core.profile import MountedProfile, Profile, load_profile, mount_profile
 from dsh_mnemon_core.runtime import MemoryRuntime, open_runtime
+from dsh_mnemon_core.source import ManagementResult
 from pydantic import BaseModel
 
 from dsh_mnemon_host.agent_host import AgentHost, AgentRef, Disposer, ToolSpec
@@ -66,7 +67,7 @@ class MemoryHost:
         self.workspace = workspace
         self.executions = MemoryExecutions(live)
         self.lifecycle = Lifecycle(live, self.executions, settings)
-        self._actions = Actions(RuntimeWriter(now), lambda: live.config)
+        self._actions = Actions(RuntimeWriter(), lambda: live.config, now)
         self._attached: dict[AgentHost, Disposer] = {}
         self._loop: LoopHarness | None = None
 
@@ -197,6 +198,24 @@ class MemoryHost:
         place = workspace or self.workspace
         graph = await self.live.for_workspace(place)
         return open_source(graph, type_id, graph.scope(place))
+
+    async def write_runtime(
+        self, mutation: Mapping[str, Any], *, workspace: str | None = None
+    ) -> ManagementResult:
+        """Perform a person's Runtime mutation (host.md §10.5 ``runtime-memory``).
+
+        Args:
+            mutation: ``{action, target, content?, oldText?, importance?, branches?}``.
+            workspace: Absolute workspace; the Host's when absent.
+
+        Returns:
+            The revision after it, and the details of sources.md §2.2.
+
+        Raises:
+            MnemonError: What the Source or its capacity workflow refuses.
+        """
+        session = await self.source("runtime", workspace=workspace)
+        return await self._actions.manage_runtime(session, dict(mutation))
 
     async def graph(self) -> RuntimeGraph:
         """Return the graph that serves the default workspace."""

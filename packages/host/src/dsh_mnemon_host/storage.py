@@ -96,16 +96,14 @@ def scope_root(storage: Storage, config: ResolvedConfig, workspace: str) -> Path
     Under ``custom`` without a location this is the global root; `resolve` refuses that case.
     Source: spec/host.md §3.1.
     """
-    match storage:
-        case "workspace":
-            return read_workspace(workspace) / ".mnemon"
-        case "workspaces":
-            central = config.data_dir or config.global_root
-            return central / "workspaces" / workspace_id(workspace)
-        case "custom":
-            return config.data_dir or config.global_root
-        case "global":
-            return config.global_root
+    if storage == "workspace":
+        return read_workspace(workspace) / ".mnemon"
+    if storage == "global":
+        return config.global_root
+    central = config.data_dir or config.global_root
+    if storage == "custom":
+        return central
+    return central / "workspaces" / workspace_id(workspace)
 
 
 def resolve_layout(

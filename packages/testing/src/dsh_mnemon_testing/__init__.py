@@ -1,1 +1,1 @@
-"""Pytest plugin and contract suites for authors of dsh-mnemon Sources, Strategies and enhancements."""
+"""Pytest plugin and contract suites for authors of Sources, Strategies and enhancements."""

@@ -1,7 +1,7 @@
 """Fakes described by data: the same descriptions as the golden files (spec/core.md §20.1).
 
-Every description is a JSON mapping with camelCase keys. Callbacks leave a line in a shared trace, in
-start order, so that a test can say what was called and with what.
+Every description is a JSON mapping with camelCase keys. Callbacks leave a line in a shared trace,
+in start order, so that a test can say what was called and with what.
 """
 
 from __future__ import annotations
@@ -97,8 +97,9 @@ class FakeSource:
         self._trace = trace
         self._manifest = from_wire(SourceManifest, spec["manifest"])
 
-    async def facts(self, _request: FactsRequest) -> SourceFacts:
+    async def facts(self, request: FactsRequest) -> SourceFacts:
         """Answer every capability, route and action, overridden by ``facts``."""
+        del request
         self._trace.append(f"facts {self.key}")
         overrides = dict(self.spec.get("facts") or {})
         await _behave(overrides.pop("behaviour", None))

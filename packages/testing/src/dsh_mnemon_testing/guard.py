@@ -4,6 +4,8 @@ A suite is worth what it checks. Its subclass therefore supplies factories and h
 tests alone; where it must not, it says why with `deviates`.
 """
 
+# ruff: noqa: S101 - a contract is made of assertions
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -55,8 +57,11 @@ class Contract:
         """Remember the tests of a suite before a subclass can touch them."""
         super().__init_subclass__(**more)
         if contract:
-            own = {name: item for name, item in vars(cls).items() if name.startswith("test_")}
-            cls.contract_tests = MappingProxyType({**cls.contract_tests, **own})
+            tests: dict[str, object] = {}
+            for base in reversed(cls.__mro__[1:]):
+                tests |= vars(base).get("contract_tests", {})
+            tests |= {name: item for name, item in vars(cls).items() if name.startswith("test_")}
+            cls.contract_tests = MappingProxyType(tests)
 
     def test_contract_is_complete(self) -> None:
         """No test of the contract was deleted or replaced without a reason.

@@ -1,10 +1,12 @@
 """A Source run by hand: its factory, its callbacks and what they show, outside any generation."""
 
+# ruff: noqa: S101 - a contract is made of assertions
+
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 from dsh_mnemon_core._engine.facts import check_facts
@@ -37,6 +39,7 @@ from dsh_mnemon_core.view import (
     Contribution,
     ProjectionMode,
     ReadGrant,
+    View,
     ViewReference,
     ViewRoute,
 )
@@ -186,7 +189,7 @@ class RunningSource:
         )
         request = MutateRequest(view=self._view(), offer=offer, grant=grant, input=frozen)
         receipt = await self.live.runtime.mutate(request)
-        return check_receipt(receipt, self._view(), offer)
+        return check_receipt(receipt, cast("View", self._view()), offer)
 
     async def manage(
         self,

@@ -46,9 +46,9 @@ def _schema(model: type[BaseModel]) -> _Node:
 
 def _resolved(node: _Node, root: _Node) -> _Node:
     """Follow a reference, and choose the branch of an optional value that is not null."""
-    for branch in cast("Sequence[_Node]", node.get("anyOf", ())):
-        if branch.get("type") != "null":
-            return _resolved(branch, root)
+    branches = cast("Sequence[_Node]", node.get("anyOf", ()))
+    if branches:
+        return _resolved(next(b for b in branches if b.get("type") != "null"), root)
     reference = node.get("$ref")
     if isinstance(reference, str):
         return cast("_Node", root["$defs"][reference.removeprefix("#/$defs/")])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import attrs
-from dsh_mnemon_core.values import FrozenDict, JsonObject, json_equal
+from dsh_mnemon_core.values import FrozenDict, JsonObject, json_clone, json_equal
 from pydantic import BaseModel
 
 from dsh_mnemon_host.config import Reading, merge, plain, read_tolerant, redact, restore
@@ -127,7 +127,7 @@ class Namespace:
     ) -> NamespaceDescription:
         """Describe the namespace as it stands."""
         value, below, user = (
-            FrozenDict(redact(layer) if redact_secrets else layer)
+            json_clone(redact(layer) if redact_secrets else layer)
             for layer in (
                 plain(self.value),
                 _section(base, self.prefix),

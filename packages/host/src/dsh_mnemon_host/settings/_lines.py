@@ -121,6 +121,8 @@ def change_lines(text: str, operation: Operation) -> str | None:
         as it should.
     """
     root, path = load(text), operation.path
+    if root is None and operation.value is MISSING:
+        return text
     if root is None:
         head = text if not text or text.endswith("\n") else text + "\n"
         return head + dump(apply({}, [operation]))

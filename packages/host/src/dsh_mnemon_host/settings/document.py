@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from dsh_mnemon_core.errors import ConfigurationError, InputError
@@ -68,9 +69,7 @@ def _by_tree(text: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str |
     return dump_tree(tree, changed, set(old) - set(new))
 
 
-def _reads_as(text: str | None, expected: Mapping[str, Any], file: str) -> bool:
-    if text is None:
-        return False
+def _reads_as(text: str, expected: Mapping[str, Any], file: str) -> bool:
     try:
         return json_equal(parse(text, file), expected)
     except ConfigurationError:
@@ -96,9 +95,10 @@ def change(text: str, operations: Sequence[Operation], file: str) -> str:
     windows, lines = "\r\n" in text, text.replace("\r\n", "\n")
     old = parse(lines, file)
     new = apply(old, operations)
-    for attempt in (_by_lines(lines, operations), _by_tree(lines, old, new)):
-        if attempt is not None and _reads_as(attempt, new, file):
-            return attempt.replace("\n", "\r\n") if windows else attempt
+    for attempt in (partial(_by_lines, lines, operations), partial(_by_tree, lines, old, new)):
+        result = attempt()
+        if result is not None and _reads_as(result, new, file):
+            return result.replace("\n", "\r\n") if windows else result
     raise ConfigurationError(
         "settings-uneditable",
         f"{file} uses YAML that cannot be changed here without loss; change it by hand.",

@@ -24,6 +24,7 @@ from dsh_mnemon_host.settings._editions import (
     read_namespace,
     with_layer,
 )
+from dsh_mnemon_host.settings._listeners import Listeners
 from dsh_mnemon_host.settings.document import change, parse
 from dsh_mnemon_host.settings.file import FileMoved, SettingsFile, Stored
 from dsh_mnemon_host.settings.legacy import canonicalize_display_mode
@@ -65,7 +66,7 @@ class FileSettings:
         self._history = History()
         self._base: JsonObject = {}
         self._spaces: dict[str, Namespace] = {}
-        self._listeners: list[Listener] = []
+        self._listeners = Listeners()
         self._closed = False
 
     @classmethod
@@ -102,8 +103,7 @@ class FileSettings:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Add a listener, called in order of subscription; the answer removes it."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        return self._listeners.add(listener)
 
     def describe(self, *, redact_secrets: bool = True) -> tuple[NamespaceDescription, ...]:
         """Return all registered namespaces, in the order of registration.
@@ -193,16 +193,22 @@ class FileSettings:
             LifecycleError: ``settings-closed``.
             StorageError: ``settings-read-only``, ``lock-timeout``, ``store-unwritable``.
         """
-        space = self._registered(ns)
+        if ns not in self._spaces:
+            raise InputError("settings-namespace-unknown", f"{ns} is not registered")
+        space = self._spaces[ns]
         self._check_writable()
         edit = [attrs.evolve(op, path=(*space.prefix, *op.path)) for op in read_operations(ops)]
-        async with self._gate, self._file.locked():
-            await self._edit(space, edit, expected_revision)
+        async with self._gate, self._file.locked() as unlock:
+            await self._edit(space, edit, expected_revision, unlock)
         await self._tidy(ns)
         return space.described(self._base, self._edition)
 
     async def _edit(
-        self, space: Namespace, edit: Sequence[Operation], expected: int | None
+        self,
+        space: Namespace,
+        edit: Sequence[Operation],
+        expected: int | None,
+        unlock: Callable[[], None],
     ) -> None:
         places = [operation.path for operation in edit]
         served = self._edition
@@ -213,21 +219,28 @@ class FileSettings:
             if latest.revision != revision and not latest.agrees(places, seen):
                 await self._take_over()
                 break
+            ready = [space.ready(operation, self._base, latest.user) for operation in edit]
             try:
-                await self._attempt(space, latest, edit)
+                await self._attempt(latest, ready, unlock)
             except FileMoved:
                 continue
             return
         raise conflict(revision, self._edition.revision, places)
 
-    async def _attempt(self, space: Namespace, latest: Edition, edit: Sequence[Operation]) -> None:
-        ready = [space.ready(operation, self._base, latest.user) for operation in edit]
-        user = FrozenDict(apply(latest.user, ready))
+    async def _attempt(
+        self, latest: Edition, edit: Sequence[Operation], unlock: Callable[[], None]
+    ) -> None:
+        user = FrozenDict(apply(latest.user, edit))
         if json_equal(user, latest.user):
             await self._commit(user, partial(_as_is, latest.stored))
             return
-        text = change(latest.stored.text, ready, str(self.path))
-        write = partial(to_thread.run_sync, self._file.replace, text, latest.stored)
+        text = change(latest.stored.text, edit, str(self.path))
+
+        async def write() -> Stored:
+            stored = await to_thread.run_sync(self._file.replace, text, latest.stored)
+            unlock()  # what the new value sets in motion may take its time
+            return stored
+
         await self._commit(user, write)
 
     async def _observe(self) -> Edition:
@@ -265,23 +278,11 @@ class FileSettings:
                     space.value = reading.value
                 await _leave(stack.pop_all())
                 for space, value in changed:
-                    await self._announce(space.ns, value)
+                    await self._listeners.announce(space.ns, value)
 
     def _serve(self, edition: Edition) -> None:
         self._edition, self._looked_at, self.problem = edition, edition.stored, None
         self._history.add(edition)
-
-    async def _announce(self, ns: str, value: BaseModel) -> None:
-        for listener in tuple(self._listeners):
-            try:
-                await listener(ns, value)
-            except Exception:  # the commit stands, whatever a listener makes of it
-                _log.exception("a listener failed after settings of %s were committed", ns)
-
-    def _registered(self, ns: str) -> Namespace:
-        if ns not in self._spaces:
-            raise InputError("settings-namespace-unknown", f"{ns} is not registered")
-        return self._spaces[ns]
 
     def _check_writable(self) -> None:
         if self._closed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -149,8 +149,11 @@ class SettingsFile:
             raise FileMoved from error  # what was read was readable
 
     @asynccontextmanager
-    async def locked(self) -> AsyncGenerator[None]:
+    async def locked(self) -> AsyncGenerator[Callable[[], None]]:
         """Keep other processes from changing the file; makes its folder where that is missing.
+
+        Yields:
+            A function that lets the others go on before the end.
 
         Raises:
             StorageError: ``lock-timeout``, ``store-unwritable``.
@@ -164,7 +167,7 @@ class SettingsFile:
                 raise StorageError("lock-timeout", message, retryable=True)
             await anyio.sleep(_POLL_SECONDS)
         try:
-            yield
+            yield lock.release
         finally:
             lock.release()
 

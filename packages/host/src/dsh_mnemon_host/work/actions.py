@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
+from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from dsh_mnemon_core.errors import AuthorityError
 from dsh_mnemon_core.evidence import Receipt
+from dsh_mnemon_core.instant import iso_utc
+from dsh_mnemon_core.source import ManagementResult
 from dsh_mnemon_core.view import ActionOffer
 
 from dsh_mnemon_host.bindings import source_types
 from dsh_mnemon_host.config import ResolvedConfig
 from dsh_mnemon_host.executions import Execution
+from dsh_mnemon_host.source_session import SourceSession
 from dsh_mnemon_host.work.runtime_write import RuntimeWriter
 
 __all__ = ("Actions",)
@@ -23,11 +29,18 @@ class Actions:
     Args:
         writer: Runs Runtime writes.
         current: Returns the configuration in force now.
+        now: Clock in UTC, for the Receipt of a maintained write.
     """
 
-    def __init__(self, writer: RuntimeWriter, current: Callable[[], ResolvedConfig]) -> None:
+    def __init__(
+        self,
+        writer: RuntimeWriter,
+        current: Callable[[], ResolvedConfig],
+        now: Callable[[], datetime],
+    ) -> None:
         self._writer = writer
         self._current = current
+        self._now = now
 
     async def execute(self, execution: Execution, offer_id: str, input: Any) -> Receipt:
         """Execute one action of the pinned View with the workflow its Strategy asks for.
@@ -38,9 +51,7 @@ class Actions:
         """
         turns, turn_id = execution.graph.turns, execution.context.turn_id
         if not self._writes_enabled(execution):
-            raise AuthorityError(
-                "writes-disabled", "memory is read-only: writeEnabled is off; nothing was changed"
-            )
+            raise _writes_disabled()
 
         async def authorize(offer: ActionOffer) -> bool:
             pinned = turns.turn(turn_id) is execution.context
@@ -53,7 +64,48 @@ class Actions:
         async with execution.work():
             if offer is None or self._workflow(execution, offer) != "runtime-capacity":
                 return await commit()
-            return await self._writer.write(execution, offer, input, commit)
+            session = SourceSession(
+                graph=execution.graph,
+                key=offer.source_instance_key,
+                scope=execution.context.scope,
+            )
+            maintained = partial(self._receipt, execution, offer)
+            return await self._writer.write(session, input, commit, maintained)
+
+    async def manage_runtime(self, session: SourceSession, mutation: Any) -> ManagementResult:
+        """Perform a person's Runtime mutation, with the workflow of the serving Strategy.
+
+        Raises:
+            AuthorityError: ``writes-disabled``.
+            MnemonError: What the Source or the workflow refuses.
+        """
+        if not self._current().config.write_enabled:
+            raise _writes_disabled()
+
+        async def commit() -> ManagementResult:
+            return await session.mutate("mutate", mutation)
+
+        with session.graph.attachment.host.acquire() as lease:
+            rule = lease.generation.selection.strategy.definition.action_workflow
+        if rule is None or rule("runtime", "mutate") != "runtime-capacity":
+            return await commit()
+        return await self._writer.write(session, mutation, commit, _same)
+
+    def _receipt(
+        self, execution: Execution, offer: ActionOffer, result: ManagementResult
+    ) -> Receipt:
+        """Prove a write that maintenance committed in the Source's own transaction."""
+        return Receipt(
+            id=f"receipt:{uuid4()}",
+            view_id=execution.context.view.id,
+            offer_id=offer.id,
+            source_instance_key=offer.source_instance_key,
+            status="succeeded",
+            completion="committed",
+            committed_at=iso_utc(self._now()),
+            revision=result.revision,
+            details=result.value,
+        )
 
     def _writes_enabled(self, execution: Execution) -> bool:
         configs = (execution.graph.config, self._current())
@@ -69,3 +121,13 @@ class Actions:
         if rule is None:
             return None
         return rule(types[offer.source_instance_key], offer.source_action_id)
+
+
+def _writes_disabled() -> AuthorityError:
+    return AuthorityError(
+        "writes-disabled", "memory is read-only: writeEnabled is off; nothing was changed"
+    )
+
+
+def _same(result: ManagementResult) -> ManagementResult:
+    return result

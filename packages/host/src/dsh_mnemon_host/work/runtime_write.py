@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
-from typing import Any
-from uuid import uuid4
+from typing import Any, TypeVar
 
 import anyio
 from dsh_mnemon_core.errors import CapacityError, MnemonError
-from dsh_mnemon_core.evidence import Receipt
-from dsh_mnemon_core.instant import iso_utc
-from dsh_mnemon_core.view import ActionOffer
+from dsh_mnemon_core.source import ManagementResult
 
-from dsh_mnemon_host.executions import Execution
 from dsh_mnemon_host.source_session import SourceSession
 
 __all__ = ("RuntimeWriter", "host_budget")
 
 _SEPARATOR_BYTES = 4
 
-Commit = Callable[[], Awaitable[Receipt]]
+T = TypeVar("T")
 
 
 def host_budget(plan: Mapping[str, Any]) -> int:
@@ -33,26 +28,25 @@ def host_budget(plan: Mapping[str, Any]) -> int:
 
 
 class RuntimeWriter:
-    """Runs Runtime writes one after another, with the maintenance the Strategy asks for.
+    """Runs Runtime writes one after another, with the maintenance the Strategy asks for."""
 
-    Args:
-        now: Clock in UTC, for the Receipt of a maintained write.
-    """
-
-    def __init__(self, now: Callable[[], datetime]) -> None:
-        self._now = now
+    def __init__(self) -> None:
         self._queue = anyio.Lock()
 
     async def write(
-        self, execution: Execution, offer: ActionOffer, input: Any, commit: Commit
-    ) -> Receipt:
+        self,
+        session: SourceSession,
+        mutation: Any,
+        commit: Callable[[], Awaitable[T]],
+        maintained: Callable[[ManagementResult], T],
+    ) -> T:
         """Commit a Runtime mutation; when it does not fit, make room first.
 
         Args:
-            execution: The executing turn.
-            offer: The ``mutate`` offer.
-            input: Its input.
-            commit: Executes the offer once, with the authority of the call.
+            session: Management of the Source that is written.
+            mutation: Input of ``mutate``.
+            commit: Performs the mutation once, with the authority of the call.
+            maintained: Turns the result of maintenance into the caller's answer.
 
         Raises:
             CapacityError: ``runtime-capacity`` when nothing can make room; ``model-unavailable``
@@ -65,59 +59,36 @@ class RuntimeWriter:
             except MnemonError as error:
                 if error.code != "runtime-capacity":
                     raise
-                return await self._make_room(execution, offer, input, commit, error)
+                plan = await session.read("maintenance-plan", mutation)
+                if not plan["requiresMaintenance"]:
+                    return await commit()
+                _check_plan(plan, error)
+                return maintained(await _archive_locally(session, mutation, plan))
 
-    async def _make_room(
-        self,
-        execution: Execution,
-        offer: ActionOffer,
-        input: Any,
-        commit: Commit,
-        refusal: MnemonError,
-    ) -> Receipt:
-        session = SourceSession(
-            graph=execution.graph, key=offer.source_instance_key, scope=execution.context.scope
-        )
-        plan = await session.read("maintenance-plan", input)
-        if not plan["requiresMaintenance"]:
-            return await commit()
-        details = {**refusal.details, "pending": plan.get("pending")}
-        if not plan["entries"]:
-            raise CapacityError(
-                "runtime-capacity",
-                f"{refusal.message} There are no entries that could make room.",
-                details=details,
-            ) from refusal
-        if plan["target"] == "user":
-            # Who the user is never leaves USER.md, and shortening it takes a model (D39).
-            raise CapacityError(
-                "model-unavailable",
-                "USER.md is full, and consolidating it needs a model that is not configured here. "
-                "Nothing was changed; replace or remove an entry, or raise "
-                "runtimeMemory.userLimitBytes.",
-                details=details,
-            ) from refusal
-        return await self._archive_locally(session, execution, offer, input, plan)
 
-    async def _archive_locally(
-        self,
-        session: SourceSession,
-        execution: Execution,
-        offer: ActionOffer,
-        input: Any,
-        plan: Mapping[str, Any],
-    ) -> Receipt:
-        """Move what does not fit into runtime/archived/ and commit, in one step (§15.3)."""
-        request = {"revision": plan["revision"], "mutation": input, "maxBytes": host_budget(plan)}
-        result = await session.mutate("archive-and-mutate", request, plan["viewRevision"])
-        return Receipt(
-            id=f"receipt:{uuid4()}",
-            view_id=execution.context.view.id,
-            offer_id=offer.id,
-            source_instance_key=offer.source_instance_key,
-            status="succeeded",
-            completion="committed",
-            committed_at=iso_utc(self._now()),
-            revision=result.revision,
-            details=result.value,
-        )
+def _check_plan(plan: Mapping[str, Any], refusal: MnemonError) -> None:
+    """Refuse what nothing here can make room for; the pending text is handed back."""
+    details = {**refusal.details, "pending": plan.get("pending")}
+    if not plan["entries"]:
+        raise CapacityError(
+            "runtime-capacity",
+            f"{refusal.message} There are no entries that could make room.",
+            details=details,
+        ) from refusal
+    if plan["target"] == "user":
+        # Who the user is never leaves USER.md, and shortening it takes a model (D39).
+        raise CapacityError(
+            "model-unavailable",
+            "USER.md is full, and consolidating it needs a model that is not configured here. "
+            "Nothing was changed; replace or remove an entry, or raise "
+            "runtimeMemory.userLimitBytes.",
+            details=details,
+        ) from refusal
+
+
+async def _archive_locally(
+    session: SourceSession, mutation: Any, plan: Mapping[str, Any]
+) -> ManagementResult:
+    """Move what does not fit into runtime/archived/ and commit, in one step (§15.3)."""
+    request = {"revision": plan["revision"], "mutation": mutation, "maxBytes": host_budget(plan)}
+    return await session.mutate("archive-and-mutate", request, plan["viewRevision"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import attrs
@@ -27,7 +28,7 @@ from dsh_mnemon_strategy_default_three_tier._guidance import guidance_by_role, g
 from dsh_mnemon_strategy_default_three_tier._roles import ROLES, by_role, by_selection
 from dsh_mnemon_strategy_default_three_tier._shares import tier_shares, weighted_shares
 from dsh_mnemon_strategy_default_three_tier._turn import LayeredTurn
-from dsh_mnemon_strategy_default_three_tier.workflow import TYPE_ID
+from dsh_mnemon_strategy_default_three_tier.workflow import TYPE_ID, action_workflow
 
 __all__ = ("MANIFEST", "PACKAGE_NAME", "compose", "layered_strategy")
 
@@ -157,4 +158,9 @@ def layered_strategy(config: LayeredConfig | None = None) -> StrategyDefinition:
         config: Accepted for symmetry with other Strategies; there is nothing to set.
     """
     del config
-    return StrategyDefinition(manifest=MANIFEST, compose=compose, create_turn=LayeredTurn)
+    return StrategyDefinition(
+        manifest=MANIFEST,
+        compose=compose,
+        create_turn=LayeredTurn,
+        action_workflow=partial(action_workflow, TYPE_ID),
+    )

@@ -1,0 +1,1 @@
+"""The command line (see `dsh_mnemon_host.cli.main`)."""

@@ -1,0 +1,23 @@
+"""The ``dsh-mnemon`` command of the default composition."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run the command with the default profile; ``--version`` alone loads nothing else."""
+    if sys.argv[1:] == ["--version"]:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"{version('dsh-mnemon')}\n")
+        return 0
+    from dsh_mnemon_host.cli.main import main as run
+
+    from dsh_mnemon import DEFAULT_PROFILE
+
+    return run(default_profile=DEFAULT_PROFILE, distribution="dsh-mnemon")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
