@@ -348,6 +348,35 @@ async def test_cancelled_mounter_takes_the_loading_fiber_along() -> None:
         assert task.cancelling() == 0
 
 
+@asynccontextmanager
+async def takes_time_to_leave(events: list[str], name: str) -> AsyncIterator[None]:
+    yield
+    await anyio.lowlevel.checkpoint()
+    events.append(f"{name} left")
+
+
+async def test_manager_is_left_completely_when_loading_is_cancelled() -> None:
+    events: list[str] = []
+
+    async def apply(ctx: Context, _config: object) -> None:
+        await ctx.enter(takes_time_to_leave(events, "manager"))
+        await anyio.sleep_forever()
+
+    async with open_root() as root:
+        with anyio.move_on_after(0.01):
+            await root.mount(plugin("slow", apply))
+        assert events == ["manager left"]
+
+
+async def test_manager_of_the_root_is_left_completely_when_it_is_cancelled() -> None:
+    events: list[str] = []
+    with anyio.move_on_after(0.01):
+        async with open_root() as root:
+            await root.enter(takes_time_to_leave(events, "manager"))
+            await anyio.sleep_forever()
+    assert events == ["manager left"]
+
+
 async def test_cancellation_of_the_root_undoes_in_order() -> None:
     trace = Trace()
 
@@ -626,6 +655,22 @@ async def test_dependents_are_unloaded_last_started_first_before_the_owner() -> 
         trace.take()
         await owner.dispose()
         assert trace.take() == ["c down", "b down", "a down", "owner down"]
+
+
+async def test_services_of_one_owner_are_withdrawn_last_first() -> None:
+    trace = Trace()
+
+    def apply(ctx: Context, _config: object) -> None:
+        ctx.provide("first", 1)
+        ctx.provide("second", 2)
+
+    async with open_root() as root:
+        owner = await root.mount(plugin("owner", apply))
+        await root.mount(trace.plugin("b", "second"))
+        await root.mount(trace.plugin("a", "first"))
+        trace.take()
+        await owner.dispose()
+        assert trace.take() == ["b down", "a down"]
 
 
 async def test_loading_fiber_is_interrupted_when_its_service_goes() -> None:

@@ -205,6 +205,29 @@ class TestReplacing:
         atomic_write(tmp_path / "data.json", b"x")
         assert names(tmp_path) == ["data.json"]
 
+    @pytest.mark.parametrize(("refusals", "written"), [(2, True), (4, False)])
+    def test_a_reader_that_shares_nothing_is_waited_for_where_there_are_such(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusals: int, written: bool
+    ) -> None:
+        left = [refusals]
+        real = os.replace
+
+        def shared(source: Path, target: Path) -> None:
+            if left[0]:
+                left[0] -= 1
+                raise PermissionError(errno.EACCES, "in use")
+            real(source, target)
+
+        monkeypatch.setattr(os, "replace", shared)
+        monkeypatch.setattr(files, "_SHARING_RETRIES", 3)
+        monkeypatch.setattr(files, "_SHARING_PAUSE", 0.0)
+        if written:
+            atomic_write(tmp_path / "data.json", b"x")
+        else:
+            with pytest.raises(StorageError):
+                atomic_write(tmp_path / "data.json", b"x")
+        assert names(tmp_path) == (["data.json"] if written else [])
+
 
 class TestStorageError:
     def test_reading_has_its_own_code(self) -> None:

@@ -237,14 +237,13 @@ async def run_step(
             wire = to_wire(receipt)
             assert wire.pop("viewId") == view.id
             return {"receipt": wire}
-        budget = step.get("budget")
         evidence = await execute_route(
             generation,
             view,
             step["route"],
             step["input"],
             execution=turns.setdefault(step.get("turn", "main"), Execution()),
-            budget=None if budget is None else from_wire(ViewBudget, budget),
+            budget=from_wire(ViewBudget, step.get("budget", {})),
         )
     except MnemonError as error:
         return {"raises": error.code}

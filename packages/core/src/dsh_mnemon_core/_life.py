@@ -150,7 +150,7 @@ class Life:
 
     async def end(self) -> None:
         """Undo everything and wait for it; the root's life ends with its block instead."""
-        if self._task == anyio.get_current_task().id:
+        if self._task == anyio.get_current_task().id and self.state != "disposed":
             raise LifecycleError("fiber-own-end", "a Fiber cannot wait for its own end")
         if self._effect is not None:
             await self._effect()
@@ -186,7 +186,7 @@ class Life:
     def poke(self) -> None:
         """Look again whether the current run is still wanted."""
         self._wake.set()
-        if self._over():
+        if self.state == "loading" and self._over():
             self._loading.cancel()
 
     def release(self) -> None:
@@ -240,7 +240,6 @@ class Life:
                     await self._run(self._held)
                 await self._until(self._outdated)
         del self._tree[self]
-        self._task = None
         self.enter("disposed")
 
     async def _run(self, held: list[Service]) -> None:

@@ -46,6 +46,10 @@ T = TypeVar("T")
 _O_DIRECTORY: Final[int | None] = getattr(os, "O_DIRECTORY", None)
 _LEFTOVER_AGE: Final = 3600.0
 
+# Windows refuses to replace a file that somebody has open for reading; that passes.
+_SHARING_RETRIES = 25 if os.name == "nt" else 0
+_SHARING_PAUSE: Final = 0.02
+
 _queues: RunVar[WeakValueDictionary[str, anyio.Lock]] = RunVar("dsh_mnemon_store_queues")
 
 
@@ -116,6 +120,15 @@ def ensure_directory(path: Path, mode: int = 0o700) -> None:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 
 
+def _rename(source: Path, target: Path) -> None:
+    for _ in range(_SHARING_RETRIES):
+        with suppress(PermissionError):
+            os.replace(source, target)
+            return
+        time.sleep(_SHARING_PAUSE)
+    os.replace(source, target)
+
+
 def replace_files(
     replacements: Sequence[Replacement], *, before_first: Callable[[], None] = _nothing
 ) -> None:
@@ -141,7 +154,7 @@ def replace_files(
         before_first()
         for temporary, path in staged:
             with _writing(path):
-                os.replace(temporary, path)
+                _rename(temporary, path)
         for folder in {path.parent for _, path in staged}:
             sync_directory(folder)
     finally:

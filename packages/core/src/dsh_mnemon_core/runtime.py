@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
-from typing import Any, final
+from typing import Any
 
 import anyio
+import attrs
 from anyio.abc import TaskGroup
 
 from dsh_mnemon_core._engine.activation import GenerationOptions
@@ -39,30 +40,11 @@ __all__ = (
 )
 
 
-@final
+@attrs.frozen
 class RuntimeService:
-    """What plugins see of the runtime: one method and nothing else."""
+    """What plugins see of the runtime: one method and nothing else (§6.1)."""
 
-    __slots__ = ("install_contributions",)
-
-    def __init__(self, registry: Registry) -> None:
-        def install_contributions(
-            entry_id: str,
-            contributions: Contributions,
-            *,
-            artifact_digest: str | None = None,
-            effective_digest: str | None = None,
-        ) -> Callable[[], None]:
-            return registry.install(
-                records(
-                    entry_id,
-                    contributions,
-                    artifact_digest=artifact_digest,
-                    effective_digest=effective_digest,
-                )
-            )
-
-        self.install_contributions = install_contributions
+    install_contributions: Callable[..., Callable[[], None]]
 
 
 class Attachment:
@@ -71,16 +53,22 @@ class Attachment:
     Attributes:
         host: The generation host.
         turns: Turns over it.
+        release: Stops following changes, while the current generation keeps serving.
     """
 
-    def __init__(self, registry: Registry, options: GenerationOptions, tasks: TaskGroup) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        options: GenerationOptions,
+        tasks: TaskGroup,
+        attached: set[Attachment],
+    ) -> None:
         self.host = GenerationHost(options, tasks)
         self.turns = TurnManager(self.host, tasks)
-        self._unsubscribe = registry.subscribe(self._follow)
+        self.release = registry.subscribe(self.host.reconcile)
+        self._attached = attached
+        attached.add(self)
         self.host.reconcile(registry.settled)
-
-    def _follow(self, snapshot: Snapshot) -> None:
-        self.host.reconcile(snapshot)
 
     async def management_catalog(self, scope: OperationScope) -> dict[str, Any]:
         """List the manageable Sources of the serving generation; see spec/core.md §12."""
@@ -97,15 +85,18 @@ class Attachment:
         with self.host.acquire() as lease:
             return await execute_management(lease.generation, request)
 
-    def release(self) -> None:
-        """Stop following changes; the current generation keeps serving."""
-        self._unsubscribe()
-
     async def dispose(self) -> None:
-        """Stop following, end every turn, drain every generation."""
+        """Stop following, end every turn, drain every generation.
+
+        Raises:
+            ExceptionGroup: What could not be disposed.
+        """
         self.release()
         self.turns.dispose()
-        await self.host.dispose()
+        try:
+            await self.host.dispose()
+        finally:
+            self._attached.discard(self)
 
 
 class MemoryRuntime:
@@ -114,9 +105,9 @@ class MemoryRuntime:
     def __init__(self, tasks: TaskGroup) -> None:
         self._registry = Registry()
         self._tasks = tasks
-        self._attachments: list[Attachment] = []
+        self._attachments: set[Attachment] = set()
         self._closed = False
-        self.service = RuntimeService(self._registry)
+        self.service = RuntimeService(self._install)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -135,32 +126,66 @@ class MemoryRuntime:
         """
         if self._closed:
             raise LifecycleError("runtime-disposed", "the memory runtime is closed")
-        attachment = Attachment(self._registry, options or GenerationOptions(), self._tasks)
-        self._attachments.append(attachment)
-        return attachment
+        return Attachment(
+            self._registry, options or GenerationOptions(), self._tasks, self._attachments
+        )
 
     async def close(self) -> None:
-        """Refuse new work, dispose every attachment, raise one group for all failures."""
+        """Refuse new work, dispose all attachments at once and wait for them.
+
+        Raises:
+            ExceptionGroup: What could not be disposed.
+        """
         self._closed = True
         self._registry.close()
         failures: list[Exception] = []
-        for attachment in self._attachments:
+
+        async def end(attachment: Attachment) -> None:
             try:
                 await attachment.dispose()
-            except Exception as error:
-                failures.append(error)
-        self._attachments.clear()
+            except ExceptionGroup as group:
+                failures.extend(group.exceptions)
+
+        async with anyio.create_task_group() as ending:
+            for attachment in self._attachments:
+                ending.start_soon(end, attachment)
         if failures:
             raise ExceptionGroup("closing the memory runtime failed", failures)
+
+    def _install(
+        self,
+        entry_id: str,
+        contributions: Contributions,
+        *,
+        artifact_digest: str | None = None,
+        effective_digest: str | None = None,
+    ) -> Callable[[], None]:
+        batch = records(
+            entry_id,
+            contributions,
+            artifact_digest=artifact_digest,
+            effective_digest=effective_digest,
+        )
+        return self._registry.install(batch)
 
 
 @asynccontextmanager
 async def open_runtime() -> AsyncGenerator[MemoryRuntime]:
-    """Open a memory runtime for the time of the block; it closes itself at the end."""
+    """Open a memory runtime for the time of the block; it closes itself at the end.
+
+    Raises:
+        ExceptionGroup: What could not be disposed.
+    """
+    failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         runtime = MemoryRuntime(tasks)
         try:
-            yield runtime
-        finally:
-            with anyio.CancelScope(shield=True):
-                await runtime.close()
+            try:
+                yield runtime
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await runtime.close()
+        except Exception as error:
+            failure = error  # raised again below, where no task group wraps it
+    if failure is not None:
+        raise failure

@@ -1,7 +1,7 @@
 """The authoring surface: all that a Source, Strategy or extension needs (spec/core.md §6.1, §18).
 
 What is defined here registers contributions and shapes answers; the rest is re-exported, so that a
-plugin imports this module and `fiber` and nothing else of the core.
+plugin needs no other module of the core but `errors`, and `slots` for an extension.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Literal, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 import attrs
+from attrs.converters import optional
 from pydantic import SecretStr
 
 from dsh_mnemon_core.checks import array, distinct, identifier, integer, optional_text, text
@@ -14,6 +15,7 @@ from dsh_mnemon_core.errors import DefinitionError
 from dsh_mnemon_core.evidence import Evidence, Receipt
 from dsh_mnemon_core.identity import (
     API_VERSION,
+    Kind,
     Provenance,
     callback,
     constant,
@@ -61,9 +63,6 @@ Availability: TypeAlias = Literal["ready", "degraded", "unavailable"]
 Consistency: TypeAlias = Literal["exact-snapshot", "namespace-pinned-live-read"]
 """What a ReadGrant pins: captured content, or the namespaces that may be read."""
 
-AVAILABILITIES: Final[tuple[Availability, ...]] = get_args(Availability)
-"""All availabilities."""
-
 
 def _id(value: object) -> str:
     return identifier(value, "id", kind=DefinitionError)
@@ -81,13 +80,11 @@ def _max_calls(value: object) -> int:
     return integer(value, "maxCalls", 1, 100, kind=DefinitionError)
 
 
-def _max_results(value: object) -> int | None:
-    return None if value is None else integer(value, "maxResults", 1, 10_000, kind=DefinitionError)
+def _max_results(value: object) -> int:
+    return integer(value, "maxResults", 1, 10_000, kind=DefinitionError)
 
 
-def _max_characters(value: object) -> int | None:
-    if value is None:
-        return None
+def _max_characters(value: object) -> int:
     return integer(value, "maxCharacters", 1, 10_000_000, kind=DefinitionError)
 
 
@@ -110,8 +107,8 @@ class RouteManifest:
     capability: Capability = attrs.field(converter=read_capability)
     input_schema: Any = attrs.field(converter=json_clone)  # pyright: ignore[reportUnknownVariableType]
     max_calls: int = attrs.field(converter=_max_calls)
-    max_results: int | None = attrs.field(default=None, converter=_max_results)
-    max_characters: int | None = attrs.field(default=None, converter=_max_characters)
+    max_results: int | None = attrs.field(default=None, converter=optional(_max_results))
+    max_characters: int | None = attrs.field(default=None, converter=optional(_max_characters))
 
 
 @attrs.frozen(kw_only=True)
@@ -171,7 +168,9 @@ class SourceManifest:
         default=API_VERSION,
         validator=constant(API_VERSION, "api-version-unsupported", "apiVersion"),
     )
-    kind: str = attrs.field(default="source", validator=constant("source", "kind-mismatch", "kind"))
+    kind: Kind = attrs.field(
+        default="source", validator=constant("source", "kind-mismatch", "kind")
+    )
     type_id: str = attrs.field(converter=read_type_id)
     package_name: str = attrs.field(converter=read_package_name)
     role: str = attrs.field(converter=read_type_id)

@@ -12,6 +12,7 @@ from dsh_mnemon_core.errors import DefinitionError
 from dsh_mnemon_core.evidence import Evidence
 from dsh_mnemon_core.identity import (
     API_VERSION,
+    Kind,
     callback,
     constant,
     read_package_name,
@@ -96,7 +97,7 @@ class StrategyManifest:
         default=API_VERSION,
         validator=constant(API_VERSION, "api-version-unsupported", "apiVersion"),
     )
-    kind: str = attrs.field(
+    kind: Kind = attrs.field(
         default="strategy", validator=constant("strategy", "kind-mismatch", "kind")
     )
     type_id: str = attrs.field(converter=read_type_id)
@@ -119,7 +120,7 @@ class ExtensionManifest:
         default=API_VERSION,
         validator=constant(API_VERSION, "api-version-unsupported", "apiVersion"),
     )
-    kind: str = attrs.field(
+    kind: Kind = attrs.field(
         default="strategy-extension",
         validator=constant("strategy-extension", "kind-mismatch", "kind"),
     )

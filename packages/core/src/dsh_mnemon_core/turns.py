@@ -12,7 +12,6 @@ from anyio.abc import TaskGroup
 from dsh_mnemon_core._engine.compose import compose
 from dsh_mnemon_core._engine.execute import Authorize, execute_action, execute_route
 from dsh_mnemon_core._engine.serving import GenerationHost, Lease
-from dsh_mnemon_core.checks import text
 from dsh_mnemon_core.errors import TurnError
 from dsh_mnemon_core.evidence import Evidence, Receipt
 from dsh_mnemon_core.instant import iso_utc
@@ -39,10 +38,17 @@ class TurnContext:
     started_at: str
 
 
-@attrs.frozen(kw_only=True, eq=False)
-class _Pin:
-    context: TurnContext
+@attrs.define(kw_only=True, eq=False)
+class _Turn:
+    """An id that is taken: its View is being prepared until there is a context."""
+
+    scope: OperationScope
     lease: Lease
+    context: TurnContext | None = None
+    error: Exception | None = None
+    callers: int = 0  # of `begin_turn`, less those that gave up
+    done: anyio.Event = attrs.field(factory=anyio.Event)
+    cancel: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -50,17 +56,6 @@ class _Retained:
     view: View
     lease: Lease
     holders: int = 0
-
-
-@attrs.define(kw_only=True, eq=False)
-class _Preparation:
-    scope: OperationScope
-    lease: Lease
-    done: anyio.Event = attrs.field(factory=anyio.Event)
-    cancel: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
-    waiters: int = 0
-    context: TurnContext | None = None
-    error: Exception | None = None
 
 
 class TurnManager:
@@ -74,20 +69,19 @@ class TurnManager:
     def __init__(self, host: GenerationHost, tasks: TaskGroup) -> None:
         self._host = host
         self._tasks = tasks
-        self._pins: dict[str, _Pin] = {}
-        self._preparing: dict[str, _Preparation] = {}
+        self._turns: dict[str, _Turn] = {}  # in the order in which they were pinned
         self._retained: dict[str, _Retained] = {}
 
     def turn(self, turn_id: str) -> TurnContext | None:
         """Return the pinned turn with this id."""
-        pin = self._pins.get(turn_id)
-        return pin.context if pin else None
+        turn = self._turns.get(turn_id)
+        return turn.context if turn else None
 
     def active_turn(self, agent_id: str) -> TurnContext | None:
         """Return the most recently pinned turn of an Agent."""
-        for pin in reversed(self._pins.values()):
-            if pin.context.scope.agent_id == agent_id:
-                return pin.context
+        for turn in reversed(self._turns.values()):
+            if turn.context and turn.scope.agent_id == agent_id:
+                return turn.context
         return None
 
     async def begin_turn(
@@ -95,101 +89,99 @@ class TurnManager:
     ) -> TurnContext:
         """Compose and pin the View of a turn; the same id and scope joins or returns it.
 
-        Cancelling a waiter ends its wait; the preparation goes on while somebody else waits.
+        A cancelled caller ends its own wait; what all callers gave up, ends.
 
         Raises:
-            TurnError: ``turn-id-required`` through `InputError` codes, ``turn-scope-conflict``, or
-                ``turn-ended`` when the turn was ended while it was prepared.
+            TurnError: ``turn-id-required``, ``turn-scope-conflict``, or ``turn-ended`` when the
+                turn was ended while it was prepared.
             CompositionUnavailable: No generation serves.
             ViewRejected: The View cannot be composed.
         """
-        if not turn_id.strip():
-            raise TurnError("turn-id-required", "a turn needs an id")
-        pinned = self._pins.get(turn_id)
-        if pinned is not None:
-            _same_scope(turn_id, pinned.context.scope, scope)
-            return pinned.context
-        preparation = self._preparing.get(turn_id)
-        if preparation is None:
+        turn = self._turns.get(_read_id(turn_id))
+        if turn is None:
             request = ViewRequest(scope=scope, scenario=scenario)
-            preparation = _Preparation(scope=scope, lease=self._host.acquire())
-            self._preparing[turn_id] = preparation
-            self._tasks.start_soon(self._prepare, turn_id, preparation, request)
-        _same_scope(turn_id, preparation.scope, scope)
-        return await self._join(turn_id, preparation)
+            turn = self._turns[turn_id] = _Turn(scope=scope, lease=self._host.acquire())
+            self._tasks.start_soon(self._prepare, turn_id, turn, request)
+        if turn.scope != scope:
+            raise TurnError("turn-scope-conflict", f"turn {turn_id} runs in another scope")
+        turn.callers += 1
+        return turn.context or await self._join(turn_id, turn)
 
-    async def _join(self, turn_id: str, preparation: _Preparation) -> TurnContext:
-        preparation.waiters += 1
+    async def _join(self, turn_id: str, turn: _Turn) -> TurnContext:
         try:
-            await preparation.done.wait()
-        finally:
-            preparation.waiters -= 1
-            if not preparation.waiters and not preparation.done.is_set():
+            await turn.done.wait()
+        except anyio.get_cancelled_exc_class():
+            turn.callers -= 1
+            # The id may stand for another turn by now.
+            if not turn.callers and self._turns.get(turn_id) is turn:
                 self.end_turn(turn_id)
-        if preparation.error is not None:
-            raise preparation.error
-        if preparation.context is None:
+            raise
+        if turn.error is not None:
+            raise turn.error
+        if turn.context is None:
             raise TurnError("turn-ended", f"turn {turn_id} ended while its View was prepared")
-        return preparation.context
+        return turn.context
 
-    async def _prepare(self, turn_id: str, preparation: _Preparation, request: ViewRequest) -> None:
+    async def _prepare(self, turn_id: str, turn: _Turn, request: ViewRequest) -> None:
         try:
-            with preparation.cancel:
-                view = await compose(preparation.lease.generation, request)
-                preparation.context = self._pin(turn_id, view, request.scope, preparation.lease)
+            with turn.cancel:
+                view = await compose(turn.lease.generation, request)
+                if self._turns.get(turn_id) is turn:  # else it ended at the last moment
+                    self._pin(turn_id, turn, view)
         except Exception as error:
-            preparation.error = error
+            turn.error = error
         finally:
-            if preparation.context is None:
-                preparation.lease.release()
-            if self._preparing.get(turn_id) is preparation:
-                del self._preparing[turn_id]
-            preparation.done.set()
+            if turn.context is None:
+                turn.lease.release()
+                if self._turns.get(turn_id) is turn:
+                    del self._turns[turn_id]
+            turn.done.set()
 
-    def _pin(self, turn_id: str, view: View, scope: OperationScope, lease: Lease) -> TurnContext:
-        context = TurnContext(
+    def _pin(self, turn_id: str, turn: _Turn, view: View) -> TurnContext:
+        self._turns.pop(turn_id, None)
+        self._turns[turn_id] = turn
+        turn.context = TurnContext(
             turn_id=turn_id,
             view=view,
-            scope=scope,
+            scope=turn.scope,
             started_at=iso_utc(self._host.options.now()),
         )
-        self._pins[turn_id] = _Pin(context=context, lease=lease)
-        return context
+        return turn.context
 
     def pin_turn(self, turn_id: str, scope: OperationScope, view_id: str) -> TurnContext:
         """Pin an existing View, pinned or retained, for another execution.
 
         Raises:
-            TurnError: ``turn-authority-changed``, ``turn-preparing``, ``view-not-pinned`` or
-                ``delegation-scope-mismatch`` (storage and workspace must equal the View's).
+            TurnError: ``turn-id-required``, ``turn-authority-changed``, ``turn-preparing``,
+                ``view-not-pinned`` or ``delegation-scope-mismatch`` (storage and workspace must
+                equal the View's).
         """
-        text(turn_id, "turn id", 1000, kind=TurnError)
-        pinned = self._pins.get(turn_id)
-        if pinned is not None:
-            if pinned.context.view.id != view_id or pinned.context.scope != scope:
+        turn = self._turns.get(_read_id(turn_id))
+        if turn is not None:
+            if turn.context is None:
+                raise TurnError("turn-preparing", f"turn {turn_id} is being prepared")
+            if turn.context.view.id != view_id or turn.scope != scope:
                 raise TurnError(
                     "turn-authority-changed", f"turn {turn_id} is pinned to another View or scope"
                 )
-            return pinned.context
-        if turn_id in self._preparing:
-            raise TurnError("turn-preparing", f"turn {turn_id} is being prepared")
+            return turn.context
         view = self._view(view_id)
         if (scope.storage, scope.workspace_id) != (view.scope.storage, view.scope.workspace_id):
             raise TurnError(
                 "delegation-scope-mismatch", "a View serves only its own storage and workspace"
             )
-        return self._pin(turn_id, view, scope, self._host.acquire(view.runtime_generation))
+        lease = self._host.acquire(view.runtime_generation)
+        return self._pin(turn_id, _Turn(scope=scope, lease=lease), view)
 
     def end_turn(self, turn_id: str) -> bool:
         """Release a turn's pin, or cancel its preparation; False when it is unknown."""
-        preparation = self._preparing.pop(turn_id, None)
-        if preparation is not None:
-            preparation.cancel.cancel()
-            return True
-        pin = self._pins.pop(turn_id, None)
-        if pin is None:
+        turn = self._turns.pop(turn_id, None)
+        if turn is None:
             return False
-        pin.lease.release()
+        if turn.context is None:
+            turn.cancel.cancel()  # the preparation releases its lease when it has come to an end
+        else:
+            turn.lease.release()
         return True
 
     def retain_view(self, view_id: str) -> Callable[[], None]:
@@ -246,7 +238,7 @@ class TurnManager:
 
     def dispose(self) -> None:
         """Abort preparations and release every pin and retained View."""
-        for turn_id in (*self._preparing, *self._pins):
+        for turn_id in tuple(self._turns):
             self.end_turn(turn_id)
         retained, self._retained = self._retained, {}
         for item in retained.values():
@@ -259,14 +251,15 @@ class TurnManager:
         return context
 
     def _view(self, view_id: str) -> View:
-        for pin in self._pins.values():
-            if pin.context.view.id == view_id:
-                return pin.context.view
+        for turn in self._turns.values():
+            if turn.context and turn.context.view.id == view_id:
+                return turn.context.view
         if view_id in self._retained:
             return self._retained[view_id].view
         raise TurnError("view-not-pinned", f"{view_id} is neither pinned nor retained")
 
 
-def _same_scope(turn_id: str, known: OperationScope, given: OperationScope) -> None:
-    if known != given:
-        raise TurnError("turn-scope-conflict", f"turn {turn_id} runs in another scope")
+def _read_id(turn_id: str) -> str:
+    if not turn_id.strip():
+        raise TurnError("turn-id-required", "a turn needs an id")
+    return turn_id

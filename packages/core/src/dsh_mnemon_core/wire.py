@@ -57,7 +57,7 @@ def _keys(cls: type[Any]) -> tuple[tuple[str, str, bool, bool], ...]:
 
 def to_wire(value: Any) -> Any:
     """Return the plain JSON form of attrs values, mappings and sequences; a deep copy."""
-    if attrs.has(type(value)):
+    if attrs.has(value.__class__):
         return _object(value)
     if isinstance(value, Mapping):
         return {key: to_wire(item) for key, item in cast("Mapping[str, Any]", value).items()}
@@ -68,7 +68,7 @@ def to_wire(value: Any) -> Any:
 
 def _object(value: Any) -> dict[str, Any]:
     wire: dict[str, Any] = thaw(getattr(value, "extra", None) or {})
-    for name, key, _, optional in _keys(type(value)):
+    for name, key, _, optional in _keys(value.__class__):
         item = getattr(value, name)
         wire.pop(key, None)  # a named key is never hidden behind an extra one
         if item is not None or not optional:

@@ -236,12 +236,13 @@ def _settings_findings(settings: Mapping[str, Any]) -> list[Finding]:
 
 
 def _edit_finding(edit: Mapping[str, Any]) -> Finding:
-    file = edit["copied"] or edit["file"]
+    file = edit["file"]
+    kept = " (kept before it was rewritten)" if edit["copied"] else ""
     return Finding(
         level="warning",
         check="edits",
         subject=str(file),
-        message=f"{edit['file']} was edited by hand; the store does not know these words",
+        message=f"holds words written by hand{kept} that the store does not know",
         code="hand-edit",
         remedy=f"Run `dsh-mnemon runtime adopt {file}` to look at the differences and apply them.",
     )

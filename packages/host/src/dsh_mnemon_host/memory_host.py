@@ -109,28 +109,27 @@ class MemoryHost:
             anyio.create_task_group() as tasks,
             open_root() as ctx,
         ):
-            seat = HostSeat(runtime)
-            ctx.provide(HOST_SEAT, seat)
-            stored = await FileSettings.open(settings or settings_path())
-            mounted = await mount_profile(ctx, rows, batch=runtime.batch)
-            opening = _Opening(runtime, place, environment, home or Path.home(), now, tasks)
-            layer = {**seat.layer, **(overrides or {})}
-            await stored.register("mnemon", HostConfig, base=layer, admit=opening.admit)
-            host = cls(
-                runtime=runtime,
-                settings=stored,
-                profile=mounted,
-                live=opening.served,
-                workspace=place,
-                now=now,
-            )
-            stored.subscribe(host._settings_changed)
             try:
-                yield host
+                seat = HostSeat(runtime)
+                ctx.provide(HOST_SEAT, seat)
+                stored = await FileSettings.open(settings or settings_path())
+                mounted = await mount_profile(ctx, rows, batch=runtime.batch)
+                opening = _Opening(runtime, place, environment, home or Path.home(), now, tasks)
+                layer = {**seat.layer, **(overrides or {})}
+                await stored.register("mnemon", HostConfig, base=layer, admit=opening.admit)
+                host = cls(
+                    runtime=runtime,
+                    settings=stored,
+                    profile=mounted,
+                    live=opening.served,
+                    workspace=place,
+                    now=now,
+                )
+                stored.subscribe(host._settings_changed)
+                async with host._closing():
+                    yield host
             except BaseException as error:
                 failure = error  # raised again below, where no task group wraps it
-            with anyio.CancelScope(shield=True):
-                await host._close()
         if failure is not None:
             raise failure
 
@@ -224,6 +223,15 @@ class MemoryHost:
     async def _settings_changed(self, _namespace: str, _value: BaseModel) -> None:
         for harness in self._attached:
             harness.register_tools(self.tools())
+
+    @asynccontextmanager
+    async def _closing(self) -> AsyncGenerator[None]:
+        """Close this Host at the end of the block, whatever ends it."""
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._close()
 
     async def _close(self) -> None:
         for detach in tuple(self._attached.values()):

@@ -18,11 +18,6 @@ from dsh_mnemon_source_runtime.contracts import Limits
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker that ties a test to an entry of requirements.toml."""
-    config.addinivalue_line("markers", "requirement(id): behaviour of requirements.toml shown here")
-
-
 @pytest.fixture
 def anyio_backend() -> str:
     """Run asynchronous tests on asyncio."""

@@ -12,13 +12,16 @@ from dsh_mnemon_source_runtime import _render
 from dsh_mnemon_source_runtime._changes import state_of
 from dsh_mnemon_source_runtime._entries import of_target
 from dsh_mnemon_source_runtime._format import decode
-from dsh_mnemon_source_runtime.contracts import SEPARATOR, Limits
+from dsh_mnemon_source_runtime.contracts import SEPARATOR, Limits, Target
 
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).parent / "golden" / "runtime-projection.json").read_text(encoding="utf-8")
 )
 NOW = datetime.fromisoformat(GOLDEN["now"])
 STATE = state_of(decode(json.dumps({"version": 1, "entries": GOLDEN["entries"]}).encode()))
+
+
+PLAIN: dict[Target, str] = {"user": "plainUser", "memory": "plainMemory"}
 
 
 def block(name: str, content: str) -> str:
@@ -39,7 +42,7 @@ def test_the_snapshot_reads_as_recorded(case: dict[str, Any]) -> None:
     assert STATE.revision == expected["revision"]
     assert [entry.content for entry in shown] == expected["visible"]
     assert len(STATE.entries) == expected["totalEntries"]
-    for target, key in (("user", "plainUser"), ("memory", "plainMemory")):
+    for target, key in PLAIN.items():
         contents = [entry.content for entry in of_target(shown, target)]
         assert SEPARATOR.join(contents) == expected[key]
     text = _render.snapshot(STATE, branch, limits=Limits(), now=NOW)

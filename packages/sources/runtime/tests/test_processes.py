@@ -16,24 +16,25 @@ from pathlib import Path
 import pytest
 from dsh_mnemon_source_runtime._format import markdown
 from dsh_mnemon_source_runtime._memory import RuntimeMemory
+from dsh_mnemon_source_runtime.contracts import Mutation
 
 WRITER = Path(__file__).with_name("writer_process.py")
 ROUNDS = int(os.environ.get("MNEMON_KILL_ROUNDS", "10"))
 
 
-def start(root: Path, prefix: str, count: int, limit: int) -> subprocess.Popen[str]:
-    command = [sys.executable, str(WRITER), str(root), prefix, str(count), str(limit)]
+def start(
+    root: Path, prefix: str, count: int, limit: int, processes: int = 1
+) -> subprocess.Popen[str]:
+    arguments = [str(root), prefix, *map(str, (count, limit, processes))]
+    command = [sys.executable, str(WRITER), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def write_at_once(root: Path, writers: int, count: int) -> list[str]:
-    processes = [start(root, f"writer {n}", count, 1_048_576) for n in range(writers)]
-    acknowledged: list[str] = []
-    for process in processes:
-        output, _ = process.communicate(timeout=120)
-        assert process.returncode == 0
-        acknowledged += output.splitlines()
-    return acknowledged
+def write_at_once(root: Path, processes: int, count: int) -> list[str]:
+    process = start(root, "writer", count, 1_048_576, processes)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    return output.splitlines()
 
 
 @pytest.mark.requirement("runtime:lock:processes")
@@ -77,8 +78,49 @@ async def test_a_killed_writer_loses_nothing_that_was_acknowledged(
         # Opening has put the Markdown right, and nothing of it was taken for a hand edit.
         assert read(folder / "MEMORY.md") == markdown(state.entries, "memory")
         assert await memory.hand_edits() == []
-        assert not [path for path in children(folder) if path == "edited"]
+        assert "edited" not in children(folder)
     assert len(acknowledged) >= ROUNDS
+
+
+DIE = """
+import os, runpy, sys
+real, left = os.replace, [int(sys.argv.pop())]
+def replace(source, target):
+    if not left[0]:
+        os._exit(9)
+    left[0] -= 1
+    real(source, target)
+    if target.name == "memories.json" and not left[0]:
+        os._exit(9)
+os.replace = replace
+sys.argv.pop(0)
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def die_at(root: Path, renames: int) -> int:
+    arguments = [str(WRITER), str(root), "new", "1", "1000", "1", str(renames)]
+    return subprocess.run([sys.executable, "-c", DIE, *arguments], check=False).returncode
+
+
+@pytest.mark.requirement("runtime:files:crash")
+@pytest.mark.parametrize("renames", range(5))
+async def test_a_death_at_any_rename_leaves_the_old_state_or_the_new_one(
+    tmp_path: Path, folder: Path, make_memory: Callable[..., RuntimeMemory], renames: int
+) -> None:
+    before = write_at_once(tmp_path, 1, 2)
+    assert die_at(tmp_path, renames) == 9
+    memory = make_memory()
+    state = await memory.current()
+    added = ["new 0 entry 0"] if renames == 4 else []
+    assert [entry.content for entry in state.entries] == before + added
+    assert read(folder / "MEMORY.md") == markdown(state.entries, "memory")
+    assert await memory.hand_edits() == []
+    assert "edited" not in children(folder)
+    # What the dead process left behind keeps nobody out.
+    await memory.change(
+        "memory", memory.steps().mutate(Mutation(action="add", target="memory", content="next"))
+    )
 
 
 def read(path: Path) -> bytes:

@@ -1,11 +1,14 @@
-"""A process that writes entries and prints each one once it is acknowledged.
+"""Processes that write entries and print each one once it is acknowledged.
 
-Arguments: root directory, prefix of the contents, number of entries, limit of MEMORY.md in bytes.
+Arguments: root directory, prefix of the contents, number of entries, limit of MEMORY.md in bytes,
+number of processes.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -30,15 +33,29 @@ async def write(memory: RuntimeMemory, content: str) -> None:
         return
 
 
-async def main(root: str, prefix: str, count: str, limit: str) -> None:
-    path = Path(root)
-    memory = RuntimeMemory(path, path, limits=Limits(memory=int(limit)), clock=utc_now)
-    for number in range(int(count)):
+async def fill(root: Path, prefix: str, count: int, limit: int) -> None:
+    memory = RuntimeMemory(root, root, limits=Limits(memory=limit), clock=utc_now)
+    for number in range(count):
         content = f"{prefix} entry {number}"
         await write(memory, content)
         sys.stdout.write(f"{content}\n")
         sys.stdout.flush()
 
 
+def main(root: str, prefix: str, count: str, limit: str, processes: str) -> None:
+    own = 0
+    children: list[int] = []
+    # Forked before anything runs, because importing takes longer than writing.
+    for number in range(1, int(processes)):
+        child = os.fork()
+        if not child:
+            own, children = number, []
+            break
+        children.append(child)
+    anyio.run(partial(fill, Path(root), f"{prefix} {own}", int(count), int(limit)))
+    failed = [child for child in children if os.waitpid(child, 0)[1]]
+    sys.exit(bool(failed))
+
+
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:])
+    main(*sys.argv[1:])

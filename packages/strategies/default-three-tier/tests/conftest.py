@@ -22,10 +22,6 @@ ROLES = {
 SCHEMAS = {"documents": "dsh-mnemon.documents/v1", "spaces": "dsh-mnemon.memory-spaces/v1"}
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "requirement(id): the behaviour a test shows")
-
-
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"

@@ -1,8 +1,7 @@
 """The contract of main Strategies, kept by Layered."""
 
-from dsh_mnemon_testing.strategy_contract import StrategyContract
-
 from dsh_mnemon_strategy_default_three_tier import layered_strategy
+from dsh_mnemon_testing.strategy_contract import StrategyContract
 
 
 class TestLayered(StrategyContract):

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import attrs
 from dsh_mnemon_core._engine.activation import Selection
 from dsh_mnemon_core._engine.facts import Known
-from dsh_mnemon_core._engine.generation import Generation, LiveSource
+from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.proposal import Proposal, propose
 from dsh_mnemon_core._engine.registry import InstalledStrategy
 from dsh_mnemon_core.identity import Provenance
-from dsh_mnemon_core.runtime import GenerationOptions, InstalledSource, Snapshot
-from dsh_mnemon_core.scope import ViewRequest
-from dsh_mnemon_core.source import (
-    AvailableSource,
-    SourceContext,
-    SourceDefinition,
-    SourceManifest,
-    SourceRuntime,
-)
+from dsh_mnemon_core.runtime import GenerationOptions, Snapshot
+from dsh_mnemon_core.scope import OperationScope, ViewRequest
+from dsh_mnemon_core.source import AvailableSource
 from dsh_mnemon_core.strategy import StrategyDefinition, ViewSpec
+from dsh_mnemon_core.wire import to_wire
+
+from dsh_mnemon_testing.fakes import fake_source
+from dsh_mnemon_testing.running import start_source
 
 
 def judge(
@@ -34,9 +33,13 @@ def judge(
     Raises:
         ViewRejected: With the code the engine would reject the View with.
     """
+
+    def compose(*_: object) -> ViewSpec:
+        return spec
+
     installed = InstalledStrategy(
         instance_key="strategy:contract",
-        definition=attrs.evolve(strategy, compose=lambda *_: spec),
+        definition=attrs.evolve(strategy, compose=compose),
         provenance=_provenance(strategy.manifest.package_name),
     )
     generation = Generation(
@@ -54,21 +57,21 @@ def _provenance(package_name: str) -> Provenance:
 
 
 def _known(source: AvailableSource) -> Known:
-    manifest = SourceManifest(
-        type_id=source.source_type_id,
-        package_name="contract-source",
-        role=source.role,
-        capabilities=source.capabilities,
-        consistency="exact-snapshot",
-        routes=source.routes,
-        actions=source.actions,
+    manifest = {
+        "typeId": source.source_type_id,
+        "packageName": "contract-source",
+        "role": source.role,
+        "capabilities": source.capabilities,
+        "consistency": "exact-snapshot",
+        "routes": to_wire(source.routes),
+        "actions": to_wire(source.actions),
+    }
+    running = start_source(
+        fake_source({"manifest": manifest}),
+        key=source.source_instance_key,
+        folder=Path(),
+        scope=OperationScope(storage="custom"),
+        configuration={},
+        secrets={},
     )
-    record = InstalledSource(
-        instance_key=source.source_instance_key,
-        definition=SourceDefinition(manifest=manifest, create=_never),
-        provenance=_provenance("contract-source"),
-    )
-    live = LiveSource(
-        record=record, runtime=_Silent(), configuration={}, ceiling=None, secrets_digest=None
-    )
-    return Known(live=live, available=source, diagnostic=None)
+    return Known(live=running.live, available=source, diagnostic=None)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +59,8 @@ class SourceWrites(SourceHooks, contract=True):
             source = self.started(tmp_path, name)
             await self.seed(source)
             before = await self.shown(source)
-
-            async def change(source: RunningSource = source) -> Receipt:
-                return await source.mutate(sample.action, sample.input)
-
-            ending = await interrupt(change, moment)
+            request = await source.mutate_request(sample.action, sample.input)
+            ending = await interrupt(partial(source.execute, request), moment)
             where = f"{sample.action}, cancelled after {moment} turns"
             _check_ending(ending, where, self.patience)
             after = await self.shown(source)

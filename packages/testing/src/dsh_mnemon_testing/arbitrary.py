@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeVar, cast
+from typing import Final
 
 import attrs
 from dsh_mnemon_core.scope import CAPABILITIES, Capability, OperationScope, ViewBudget, ViewRequest
@@ -25,8 +25,6 @@ _ROUTES: Final = ("inspect", "search", "read", "recall", "related", "export-raw"
 _ACTIONS: Final = ("mutate", "create", "manage", "remember", "link", "forget", "publish")
 _AVAILABILITIES: Final[tuple[Availability, ...]] = ("ready", "ready", "degraded", "unavailable")
 _SCHEMA: Final = FrozenDict({"type": "object"})
-
-Item = TypeVar("Item", RouteManifest, ActionManifest)
 
 
 def budgets() -> st.SearchStrategy[ViewBudget]:
@@ -86,34 +84,37 @@ def _source(draw: st.DrawFn, number: int, role: str) -> AvailableSource:
         availability=draw(st.sampled_from(_AVAILABILITIES)),
         revision=f"r{number}",
         capabilities=kept,
-        routes=draw(_operations(RouteManifest, _ROUTES, kept, max_calls=4)),
-        actions=draw(_operations(ActionManifest, _ACTIONS, kept)),
+        routes=tuple(
+            RouteManifest(
+                id=name,
+                description=f"Reads {name}.",
+                capability=capability,
+                input_schema=_SCHEMA,
+                max_calls=4,
+            )
+            for name, capability in draw(_operations(_ROUTES, kept))
+        ),
+        actions=tuple(
+            ActionManifest(
+                id=name,
+                description=f"Does {name}.",
+                capability=capability,
+                input_schema=_SCHEMA,
+            )
+            for name, capability in draw(_operations(_ACTIONS, kept))
+        ),
         hints=draw(st.sampled_from((None, FrozenDict({"entries": 3})))),
     )
     return _silenced(source) if source.availability == "unavailable" else source
 
 
-@st.composite
 def _operations(
-    draw: st.DrawFn,
-    cls: type[Item],
-    ids: Sequence[str],
-    capabilities: Sequence[Capability],
-    **more: int,
-) -> tuple[Item, ...]:
+    ids: Sequence[str], capabilities: Sequence[Capability]
+) -> st.SearchStrategy[list[tuple[str, Capability]]]:
     if not capabilities:
-        return ()
-    chosen = draw(st.lists(st.sampled_from(ids), unique=True))
-    return tuple(
-        cast("type[Item]", cls)(
-            id=name,
-            description=f"Does {name}.",
-            capability=draw(st.sampled_from(capabilities)),
-            input_schema=_SCHEMA,
-            **more,  # type: ignore[arg-type]
-        )
-        for name in chosen
-    )
+        return st.just([])
+    pairs = st.tuples(st.sampled_from(ids), st.sampled_from(capabilities))
+    return st.lists(pairs, unique_by=lambda pair: pair[0])
 
 
 def _silenced(source: AvailableSource) -> AvailableSource:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, Final, TypeAlias, cast
 
 import anyio
 import attrs
 from dsh_mnemon_core.evidence import Evidence, EvidenceItem, Receipt
+from dsh_mnemon_core.instant import iso_utc
 from dsh_mnemon_core.plugin import Contributions, MemoryPlugin
 from dsh_mnemon_core.scope import ViewRequest
 from dsh_mnemon_core.source import (
@@ -48,7 +49,11 @@ from dsh_mnemon_core.view import (
 )
 from dsh_mnemon_core.wire import from_wire, to_wire, wire_name
 
+from dsh_mnemon_testing.clock import FROZEN
+
 __all__ = (
+    "SOURCE_MANIFEST",
+    "STRATEGY_MANIFEST",
     "FakeSource",
     "Trace",
     "fake_contributions",
@@ -58,11 +63,29 @@ __all__ = (
     "raw",
 )
 
-Trace = list[str]
+Trace: TypeAlias = list[str]
 """Lines a fake leaves behind, such as ``facts source:alpha``."""
 
-NOW = "2026-01-02T03:04:05.678Z"
-"""The frozen time of the golden files."""
+SOURCE_MANIFEST: Final[Mapping[str, Any]] = {
+    "typeId": "fake",
+    "packageName": "fake-source",
+    "role": "working-context",
+    "capabilities": ["status", "project"],
+    "consistency": "exact-snapshot",
+}
+"""The least manifest of a Source: it projects, and offers nothing."""
+
+STRATEGY_MANIFEST: Final[Mapping[str, Any]] = {
+    "typeId": "fake",
+    "packageName": "fake-strategy",
+    "deterministic": True,
+    "supportedSourceRoles": ["*"],
+    "maxSources": 32,
+    "maxRoutes": 32,
+    "maxActions": 32,
+    "extensionSlots": ["selection", "projection", "capture"],
+}
+"""The manifest of a Strategy that takes every Source and declares the standard slots."""
 
 
 def raw(cls: type[Any], values: Mapping[str, Any]) -> Any:
@@ -203,7 +226,7 @@ class _Mutating:
             "sourceInstanceKey": offer.source_instance_key,
             "status": "succeeded",
             "completion": "committed",
-            "committedAt": NOW,
+            "committedAt": iso_utc(FROZEN),
             "revision": "r2",
         }
         return cast("Receipt", raw(Receipt, {**defaults, **overrides}))

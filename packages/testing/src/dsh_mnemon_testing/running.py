@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import attrs
 from dsh_mnemon_core._engine.facts import check_facts
@@ -54,6 +54,8 @@ VIEW_ID: Final = "view:contract"
 """Id of the View that reads and changes made by hand claim to serve."""
 
 _BUDGET: Final = ViewBudget()
+
+Item = TypeVar("Item", RouteManifest, ActionManifest)
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -125,9 +127,9 @@ class RunningSource:
         )
         return await self.live.runtime.project(request)
 
-    async def grant(self, scope: OperationScope | None = None) -> ReadGrant:
+    async def grant(self) -> ReadGrant:
         """Ask for the grant that a View with routes of this Source holds."""
-        grant = (await self.project(1, include=False, scope=scope)).read_grant
+        grant = (await self.project(1, include=False)).read_grant
         assert grant is not None, f"{self.key} offers routes but returned no ReadGrant"
         return grant
 
@@ -149,10 +151,21 @@ class RunningSource:
             results: Ceiling of the items.
             characters: Ceiling of the items' characters together.
         """
-        route = self._route(route_id)
-        frozen = check_input(route.input_schema, input, route_id)
-        assert isinstance(self.live.runtime, Queries), f"{self.key} has no query()"
         used = grant or await self.grant()
+        request = self.query_request(route_id, input, used, results=results, characters=characters)
+        return await self.dispatch(request)
+
+    def query_request(
+        self,
+        route_id: str,
+        input: Any,
+        grant: ReadGrant,
+        *,
+        results: int = _BUDGET.max_evidence_results,
+        characters: int = _BUDGET.max_evidence_characters,
+    ) -> QueryRequest:
+        """Build the request that Core would send; arguments as of `query`."""
+        route = _named(self.definition.manifest.routes, route_id)
         offered = ViewRoute(
             id=f"{self.key}/{route.id}",
             source_instance_key=self.key,
@@ -160,24 +173,34 @@ class RunningSource:
             description=route.description,
             capability=route.capability,
             input_schema=route.input_schema,
-            read_grant_id=used.id,
+            read_grant_id=grant.id,
             max_calls=route.max_calls,
             max_results=min(route.max_results or results, results),
             max_characters=min(route.max_characters or characters, characters),
         )
-        request = QueryRequest(view=self._view(), route=offered, grant=used, input=frozen)
+        frozen = check_input(route.input_schema, input, route_id)
+        return QueryRequest(view=self._view(), route=offered, grant=grant, input=frozen)
+
+    async def dispatch(self, request: QueryRequest) -> Evidence:
+        """Send a read to the Source, and nothing else."""
+        assert isinstance(self.live.runtime, Queries), f"{self.key} has no query()"
         return await self.live.runtime.query(request)
 
     async def mutate(self, action_id: str, input: Any) -> Receipt:
         """Dispatch one change and judge its Receipt as Core does.
 
+        Args:
+            action_id: The Source's own action id.
+            input: JSON that fits the action's schema.
+
         Raises:
             ReceiptInvalid: The Receipt is malformed or contradicts itself.
         """
-        action = self._action(action_id)
-        frozen = check_input(action.input_schema, input, action_id)
-        assert isinstance(self.live.runtime, Mutates), f"{self.key} has no mutate()"
-        grant = (await self.project(1, include=False)).read_grant
+        return await self.execute(await self.mutate_request(action_id, input))
+
+    async def mutate_request(self, action_id: str, input: Any) -> MutateRequest:
+        """Build the request that Core would send, with this Source's own grant if it has one."""
+        action = _named(self.definition.manifest.actions, action_id)
         offer = ActionOffer(
             id=f"{self.key}/{action.id}",
             source_instance_key=self.key,
@@ -187,9 +210,15 @@ class RunningSource:
             input_schema=action.input_schema,
             authority=action.authority,
         )
-        request = MutateRequest(view=self._view(), offer=offer, grant=grant, input=frozen)
+        frozen = check_input(action.input_schema, input, action_id)
+        grant = (await self.project(1, include=False)).read_grant
+        return MutateRequest(view=self._view(), offer=offer, grant=grant, input=frozen)
+
+    async def execute(self, request: MutateRequest) -> Receipt:
+        """Send a change to the Source, and judge its Receipt as `mutate` does."""
+        assert isinstance(self.live.runtime, Mutates), f"{self.key} has no mutate()"
         receipt = await self.live.runtime.mutate(request)
-        return check_receipt(receipt, cast("View", self._view()), offer)
+        return check_receipt(receipt, cast("View", request.view), request.offer)
 
     async def manage(
         self,
@@ -222,17 +251,12 @@ class RunningSource:
     def _view(self) -> ViewReference:
         return ViewReference(id=VIEW_ID, scope=self.scope)
 
-    def _route(self, route_id: str) -> RouteManifest:
-        for route in self.definition.manifest.routes:
-            if route.id == route_id:
-                return route
-        raise AssertionError(f"the manifest of {self.key} has no route {route_id!r}")
 
-    def _action(self, action_id: str) -> ActionManifest:
-        for action in self.definition.manifest.actions:
-            if action.id == action_id:
-                return action
-        raise AssertionError(f"the manifest of {self.key} has no action {action_id!r}")
+def _named(items: Sequence[Item], name: str) -> Item:
+    for item in items:
+        if item.id == name:
+            return item
+    raise AssertionError(f"the manifest declares no {name!r}")
 
 
 def start_source(

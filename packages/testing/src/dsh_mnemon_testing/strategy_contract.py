@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 import pytest
 from dsh_mnemon_core.errors import MnemonError
-from dsh_mnemon_core.scope import ViewRequest
+from dsh_mnemon_core.scope import OperationScope, ViewRequest
 from dsh_mnemon_core.slots import Capture, capture_guidance
 from dsh_mnemon_core.source import AvailableSource
 from dsh_mnemon_core.strategy import (
@@ -20,7 +20,7 @@ from dsh_mnemon_core.strategy import (
     ViewSpec,
 )
 from dsh_mnemon_core.values import json_clone
-from dsh_mnemon_core.wire import to_wire
+from dsh_mnemon_core.wire import from_wire, to_wire
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -28,9 +28,13 @@ from dsh_mnemon_testing._judgement import judge
 from dsh_mnemon_testing.arbitrary import PRODUCT_ROLES, available_sources, requests
 from dsh_mnemon_testing.guard import Contract
 
-__all__ = ("StrategyContract", "contribution")
+__all__ = ("Sources", "StrategyContract", "contribution")
+
+Sources: TypeAlias = list[AvailableSource]
+"""What one composition is given."""
 
 _CAPTURE_TITLE: Final = "MNEMON OPTIONAL AUTO CAPTURE"
+_REQUEST: Final = ViewRequest(scope=OperationScope(storage="custom"))
 
 
 def contribution(slot: str, value: Any) -> ExtensionContribution:
@@ -64,7 +68,7 @@ class StrategyContract(Contract, contract=True):
         """Return the Strategy under test."""
         raise NotImplementedError(f"{type(self).__name__} needs make_strategy()")
 
-    def source_sets(self) -> st.SearchStrategy[list[AvailableSource]]:
+    def source_sets(self) -> st.SearchStrategy[Sources]:
         """Return the sets of Sources to draw from.
 
         By default Sources of the roles the manifest supports, at most one available Source a role
@@ -84,7 +88,7 @@ class StrategyContract(Contract, contract=True):
         kept between calls. Core calls `compose` twice and rejects the View when the two differ.
         """
 
-        def check(request: ViewRequest, sources: list[AvailableSource], data: st.DataObject) -> None:
+        def check(request: ViewRequest, sources: Sources, data: st.DataObject) -> None:
             given_too = self._contributions(data, sources)
             strategy = self.make_strategy()
             first = _outcome(strategy, request, sources, given_too)
@@ -102,7 +106,7 @@ class StrategyContract(Contract, contract=True):
         if not self.sorts_sources:
             pytest.skip(f"{type(self).__name__} says sorts_sources = False")
 
-        def check(request: ViewRequest, sources: list[AvailableSource], data: st.DataObject) -> None:
+        def check(request: ViewRequest, sources: Sources, data: st.DataObject) -> None:
             strategy = self.make_strategy()
             shuffled = data.draw(st.permutations(sources))
             assert _outcome(strategy, request, shuffled) == _outcome(strategy, request, sources)
@@ -116,7 +120,7 @@ class StrategyContract(Contract, contract=True):
         as good as ready.
         """
 
-        def check(request: ViewRequest, sources: list[AvailableSource], _: st.DataObject) -> None:
+        def check(request: ViewRequest, sources: Sources, _: st.DataObject) -> None:
             spec = self._proposal(request, sources)
             away = {s.source_instance_key for s in sources if s.availability == "unavailable"}
             assert not away & {item.source_instance_key for item in spec.sources}
@@ -131,7 +135,7 @@ class StrategyContract(Contract, contract=True):
         ``max_routes`` and ``max_actions`` of the manifest. Only what a Source offers may be chosen.
         """
 
-        def check(request: ViewRequest, sources: list[AvailableSource], _: st.DataObject) -> None:
+        def check(request: ViewRequest, sources: Sources, _: st.DataObject) -> None:
             spec = self._proposal(request, sources)
             asked = [item.projection.max_characters for item in spec.sources if item.projection]
             assert sum(asked) <= request.budget.max_projection_characters
@@ -151,17 +155,17 @@ class StrategyContract(Contract, contract=True):
         if slot not in (manifest.extension_slots or ()):
             pytest.skip(f"{manifest.type_id} does not declare the slot {slot}")
 
-        def check(request: ViewRequest, sources: list[AvailableSource], data: st.DataObject) -> None:
+        def check(request: ViewRequest, sources: Sources, data: st.DataObject) -> None:
             value = data.draw(self._values(slot, sources))
             spec = self._proposal(request, sources, [contribution(slot, value)])
-            _SLOT_CHECKS[slot](value, spec, sources)
+            _check_slot(slot, value, spec, sources)
             judge(self.make_strategy(), spec, request, sources)
 
         self._draw(check)
-        for bad in ({"unknownKey": 1}, []):
+        refused: tuple[Any, ...] = ({"unknownKey": 1}, [])
+        for bad in refused:
             with pytest.raises(MnemonError):
-                request = ViewRequest(scope=to_scope())
-                self.make_strategy().compose(request, (), (contribution(slot, bad),))
+                self.make_strategy().compose(_REQUEST, (), (contribution(slot, bad),))
 
     def test_inputs_are_left_alone(self) -> None:
         """Composing changes neither the Sources nor the contributions it was given.
@@ -170,7 +174,7 @@ class StrategyContract(Contract, contract=True):
         changing those you were handed.
         """
 
-        def check(request: ViewRequest, sources: list[AvailableSource], data: st.DataObject) -> None:
+        def check(request: ViewRequest, sources: Sources, data: st.DataObject) -> None:
             given_too = self._contributions(data, sources)
             before = to_wire([request, sources, given_too])
             _outcome(self.make_strategy(), request, sources, given_too)
@@ -190,7 +194,7 @@ class StrategyContract(Contract, contract=True):
     def _proposal(
         self,
         request: ViewRequest,
-        sources: list[AvailableSource],
+        sources: Sources,
         contributions: Sequence[ExtensionContribution] = (),
     ) -> ViewSpec:
         """Compose, and put sets of Sources aside that the Strategy refuses."""
@@ -227,3 +231,46 @@ class StrategyContract(Contract, contract=True):
             {"instruction": st.just("Capture what lasts."), "actionIds": ids},
             optional={"sourceKeys": some},
         )
+
+
+def _selection(keys: list[str]) -> st.SearchStrategy[dict[str, Any]]:
+    writable = st.lists(st.sampled_from(keys), unique=True) if keys else st.just(list[str]())
+    return st.fixed_dictionaries(
+        {"sourceKeys": st.just(keys)}, optional={"writableSourceKeys": writable}
+    )
+
+
+def _outcome(
+    strategy: StrategyDefinition,
+    request: ViewRequest,
+    sources: Sequence[AvailableSource],
+    contributions: Sequence[ExtensionContribution] = (),
+) -> Any:
+    """Compose; a refusal is an outcome too."""
+    try:
+        return to_wire(strategy.compose(request, sources, contributions))
+    except MnemonError as error:
+        return error.code
+
+
+def _check_slot(
+    slot: str, value: Mapping[str, Any], spec: ViewSpec, sources: Sequence[AvailableSource]
+) -> None:
+    if slot == "selection":
+        _check_selection(value, spec)
+    elif slot == "projection":
+        asked = [item.projection.max_characters for item in spec.sources if item.projection]
+        assert sum(asked) <= value["maxProjectionCharacters"], "projects more than the slot says"
+    else:
+        block = capture_guidance(from_wire(Capture, value), spec.sources, sources)
+        system = (spec.guidance and spec.guidance.system) or ""
+        assert (block or "") in system, "the block of capture_guidance is missing"
+        assert (block is not None) == (_CAPTURE_TITLE in system), "captures without a target"
+
+
+def _check_selection(value: Mapping[str, Any], spec: ViewSpec) -> None:
+    writable = value.get("writableSourceKeys", value["sourceKeys"])
+    for item in spec.sources:
+        key = item.source_instance_key
+        assert key in value["sourceKeys"], f"selects {key}, which the slot leaves out"
+        assert key in writable or not item.action_ids, f"{key} is not writable, but offers actions"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal
 
 import attrs
@@ -17,13 +17,9 @@ from dsh_mnemon_core._engine.registry import (
 )
 from dsh_mnemon_core.checks import integer
 from dsh_mnemon_core.errors import CompositionRejected
+from dsh_mnemon_core.instant import utc_now
 from dsh_mnemon_core.strategy import ANY
 from dsh_mnemon_core.view import Diagnostic
-
-
-def utc_now() -> datetime:
-    """Return the current time in UTC."""
-    return datetime.now(UTC)
 
 
 def _timeout(value: object) -> int:
@@ -74,6 +70,11 @@ class Selection:
     strategy: InstalledStrategy
     extensions: tuple[InstalledExtension, ...]
     diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def extension_keys(self) -> tuple[str, ...]:
+        """Instance keys of the active extensions."""
+        return tuple(item.instance_key for item in self.extensions)
 
 
 def check_graph(snapshot: Snapshot) -> None:

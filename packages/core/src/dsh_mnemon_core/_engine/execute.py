@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import attrs
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from dsh_mnemon_core._engine.generation import Generation, LiveSource
+from dsh_mnemon_core._engine.foreign import calling
+from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.outcome import admit_evidence, check_receipt
 from dsh_mnemon_core._engine.schema import check_input
 from dsh_mnemon_core.checks import integer
@@ -17,7 +18,6 @@ from dsh_mnemon_core.errors import (
     BudgetExhausted,
     ContractError,
     LifecycleError,
-    MnemonError,
     SourceFault,
 )
 from dsh_mnemon_core.evidence import Evidence, Receipt
@@ -26,7 +26,11 @@ from dsh_mnemon_core.source import MutateRequest, Mutates, Queries, QueryRequest
 from dsh_mnemon_core.strategy import ReadLimits, StrategyTurn
 from dsh_mnemon_core.view import ActionOffer, ReadGrant, View, ViewRoute
 
-Authorize = Callable[[ActionOffer], Awaitable[bool]]
+Authorize: TypeAlias = Callable[[ActionOffer], Awaitable[bool]]
+"""Decides at call time whether an offered action may run."""
+
+DEFAULT_BUDGET: Final = ViewBudget()
+"""The budget that the product always executes with (§4.2)."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -37,7 +41,7 @@ class _Read:
     view: View
     route: ViewRoute
     grant: ReadGrant
-    source: LiveSource
+    runtime: Queries
     execution: object
 
 
@@ -48,7 +52,7 @@ async def execute_route(
     input: Any,
     *,
     execution: object,
-    budget: ViewBudget | None = None,
+    budget: ViewBudget = DEFAULT_BUDGET,
 ) -> Evidence:
     """Execute one offered route of a View.
 
@@ -72,21 +76,21 @@ async def execute_route(
     offered = next((item for item in view.routes if item.id == route_id), None)
     if offered is None:
         raise AuthorityError("route-unavailable", f"this View does not offer route {route_id!r}")
-    route = _bounded(offered, budget)
+    route = _bounded(offered, budget.max_evidence_results, budget.max_evidence_characters)
     grant = _grant(view, route.source_instance_key, route.read_grant_id)
     if grant is None:
         raise AuthorityError("route-grant-missing", f"this View has no grant for {route_id}")
     frozen = check_input(route.input_schema, input, route_id)
     await checkpoint_if_cancelled()
-    source = _source(generation, route.source_instance_key)
-    if not isinstance(source.runtime, Queries):
-        raise ContractError("source-cannot-query", f"{source.key} answers no routes")
+    runtime = _runtime(generation, route.source_instance_key)
+    if not isinstance(runtime, Queries):
+        raise ContractError("source-cannot-query", f"the Source of {route_id} answers no routes")
     read = _Read(
         generation=generation,
         view=view,
         route=route,
         grant=grant,
-        source=source,
+        runtime=runtime,
         execution=execution,
     )
     policy = _policy(read)
@@ -116,22 +120,18 @@ async def execute_action(
     frozen = check_input(offer.input_schema, input, offer_id)
     if await authorize(offer) is not True:
         raise AuthorityError("action-unauthorized", f"{offer_id} is not authorized")
-    source = _source(generation, offer.source_instance_key)
-    if not isinstance(source.runtime, Mutates):
-        raise ContractError("source-cannot-mutate", f"{source.key} executes no actions")
+    runtime = _runtime(generation, offer.source_instance_key)
+    if not isinstance(runtime, Mutates):
+        raise ContractError("source-cannot-mutate", f"the Source of {offer_id} changes nothing")
     await checkpoint_if_cancelled()
     request = MutateRequest(
         view=view.reference(),
         offer=offer,
-        grant=_grant(view, source.key, None),
+        grant=_grant(view, offer.source_instance_key, None),
         input=frozen,
     )
-    try:
-        receipt = await source.runtime.mutate(request)
-    except MnemonError:
-        raise
-    except Exception as error:
-        raise SourceFault("source-mutate-raised", f"{source.key} failed to mutate") from error
+    with calling(SourceFault, "source-mutate-raised", f"{offer_id} failed"):
+        receipt = await runtime.mutate(request)
     return check_receipt(receipt, view, offer)
 
 
@@ -149,19 +149,16 @@ def _grant(view: View, source_key: str, grant_id: str | None) -> ReadGrant | Non
     return None
 
 
-def _source(generation: Generation, key: str) -> LiveSource:
+def _runtime(generation: Generation, key: str) -> object:
     source = generation.source(key)
-    assert source is not None  # noqa: S101 - a View only offers Sources of its own generation
-    return source
+    return source.runtime if source else None
 
 
-def _bounded(route: ViewRoute, budget: ViewBudget | None) -> ViewRoute:
-    if budget is None:
-        return route
+def _bounded(route: ViewRoute, results: int, characters: int) -> ViewRoute:
     return attrs.evolve(
         route,
-        max_results=min(route.max_results, budget.max_evidence_results),
-        max_characters=min(route.max_characters, budget.max_evidence_characters),
+        max_results=min(route.max_results, results),
+        max_characters=min(route.max_characters, characters),
     )
 
 
@@ -172,11 +169,7 @@ def _narrowed(route: ViewRoute, limits: ReadLimits | None) -> ViewRoute:
     characters = integer(
         limits.max_characters, "maxCharacters", 1, 10_000_000, fallback=route.max_characters
     )
-    return attrs.evolve(
-        route,
-        max_results=min(route.max_results, results),
-        max_characters=min(route.max_characters, characters),
-    )
+    return _bounded(route, results, characters)
 
 
 def _policy(read: _Read) -> StrategyTurn | None:
@@ -186,7 +179,8 @@ def _policy(read: _Read) -> StrategyTurn | None:
         return None
     policies = read.generation.ledger(read.execution).policies
     if read.view.id not in policies:
-        policy = create(read.view)
+        with calling(ContractError, "turn-policy-raised", "the turn policy failed to start"):
+            policy = create(read.view)
         if not callable(getattr(policy, "query", None)):
             raise ContractError("turn-policy-invalid", "the turn policy has no query")
         policies[read.view.id] = policy
@@ -206,11 +200,8 @@ async def _through(policy: StrategyTurn, read: _Read, frozen: Any) -> Evidence:
         return await _dispatch(read, checked, limits)
 
     try:
-        return await policy.query(read.route, read.grant, frozen, continuation)
-    except MnemonError:
-        raise
-    except Exception as error:
-        raise ContractError("turn-policy-raised", "the turn policy failed") from error
+        with calling(ContractError, "turn-policy-raised", "the turn policy failed"):
+            return await policy.query(read.route, read.grant, frozen, continuation)
     finally:
         active = False
 
@@ -225,14 +216,8 @@ async def _dispatch(read: _Read, frozen: Any, limits: ReadLimits | None) -> Evid
             "route-calls-exhausted", f"{route.id} was read {route.max_calls} times in this turn"
         )
     calls[key] = calls.get(key, 0) + 1
-    runtime = read.source.runtime
-    assert isinstance(runtime, Queries)  # noqa: S101 - checked before the policy ran
     request = QueryRequest(view=read.view.reference(), route=route, grant=read.grant, input=frozen)
-    try:
-        evidence = await runtime.query(request)
-    except MnemonError:
-        raise
-    except Exception as error:
-        raise SourceFault("source-query-raised", f"{read.source.key} failed to read") from error
+    with calling(SourceFault, "source-query-raised", f"{route.id} failed"):
+        evidence = await read.runtime.query(request)
     now = read.generation.options.now()
     return admit_evidence(evidence, read.view, route, read.grant.consistency, now)

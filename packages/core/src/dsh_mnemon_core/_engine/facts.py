@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 import attrs
 
 from dsh_mnemon_core._engine.generation import Generation, LiveSource
 from dsh_mnemon_core._engine.reading import Outage, read_each
 from dsh_mnemon_core.checks import distinct, text
-from dsh_mnemon_core.errors import MnemonError, ViewRejected
+from dsh_mnemon_core.errors import ViewRejected
 from dsh_mnemon_core.identity import read_capability
 from dsh_mnemon_core.scope import Capability, OperationScope
-from dsh_mnemon_core.source import AvailableSource, FactsRequest, SourceFacts
+from dsh_mnemon_core.source import Availability, AvailableSource, FactsRequest, SourceFacts
 from dsh_mnemon_core.values import json_clone
 from dsh_mnemon_core.view import Diagnostic
 
@@ -55,33 +56,29 @@ async def read_facts(
             FactsRequest(source_instance_key=live.key, scope=scope, scenario=scenario)
         )
 
-    def check(live: LiveSource, result: SourceFacts | Outage) -> None:
-        if not isinstance(result, Outage):
-            check_facts(live, result)
-
-    asked = [live for live in generation.sources if only in (None, live.key)]
-    results = await read_each(
-        asked,
-        source=lambda live: live,
+    return await read_each(
+        [live for live in generation.sources if only in (None, live.key)],
+        key=lambda live: live.key,
         phase="facts",
         timeout_ms=generation.options.source_timeout_ms,
         read=read,
-        check=check,
-    )
-    return tuple(
-        _known(live, result, ceilings=ceilings) for live, result in zip(asked, results, strict=True)
+        judge=lambda live, answer: _known(live, answer, live.ceiling if ceilings else None),
     )
 
 
-def _known(live: LiveSource, result: SourceFacts | Outage, *, ceilings: bool) -> Known:
-    if isinstance(result, Outage):
-        return Known(live=live, available=_silent(live), diagnostic=result.diagnostic)
-    return Known(live=live, available=_available(live, result, ceilings), diagnostic=None)
+def _known(
+    live: LiveSource, answer: SourceFacts | Outage, ceiling: Sequence[Capability] | None
+) -> Known:
+    if isinstance(answer, Outage):
+        facts, diagnostic = _silent(live), answer.diagnostic
+    else:
+        facts, diagnostic = check_facts(live, answer), None
+    return Known(live=live, available=_available(live, facts, ceiling), diagnostic=diagnostic)
 
 
-def _silent(live: LiveSource) -> AvailableSource:
+def _silent(live: LiveSource) -> SourceFacts:
     manifest = live.record.definition.manifest
-    return AvailableSource(
+    return SourceFacts(
         source_instance_key=live.key,
         source_type_id=manifest.type_id,
         role=manifest.role,
@@ -90,29 +87,30 @@ def _silent(live: LiveSource) -> AvailableSource:
     )
 
 
-def check_facts(live: LiveSource, facts: SourceFacts) -> None:
-    """Judge facts against their manifest (§8 step 3); arrays may be lists or tuples.
+def check_facts(live: LiveSource, facts: SourceFacts) -> SourceFacts:
+    """Judge facts against their manifest (§8 step 3) and return them normalized.
 
     Raises:
-        ViewRejected: With one of the facts codes of §23.
+        MnemonError: With one of the facts codes of §23.
     """
     manifest = live.record.definition.manifest
     _equal(facts.source_instance_key, live.key, "facts-instance-mismatch")
     _equal(facts.source_type_id, manifest.type_id, "facts-type-mismatch")
     _equal(facts.role, manifest.role, "facts-role-mismatch")
-    if facts.availability not in ("ready", "degraded", UNAVAILABLE):
+    if facts.availability not in get_args(Availability):
         raise ViewRejected("facts-availability-unsupported", f"{live.key}: unknown availability")
-    try:
-        for name in facts.capabilities:
-            read_capability(name)
-    except MnemonError as error:
-        raise ViewRejected(error.code, f"{live.key}: {error.message}") from None
-    _within(live, facts.capabilities, manifest.capabilities, "facts-capability-expanded")
+    capabilities = tuple(read_capability(name) for name in facts.capabilities)
+    _within(live, capabilities, manifest.capabilities, "facts-capability-expanded")
     routes = [route.id for route in manifest.routes]
     _within(live, facts.route_ids, routes, "facts-route-undeclared")
     actions = [action.id for action in manifest.actions]
     _within(live, facts.action_ids, actions, "facts-action-undeclared")
-    text(facts.revision, "facts revision", 500, kind=ViewRejected)
+    return attrs.evolve(
+        facts,
+        revision=text(facts.revision, "facts revision", 500, kind=ViewRejected),
+        capabilities=capabilities,
+        hints=json_clone(facts.hints, "facts hints"),
+    )
 
 
 def _equal(given: object, expected: str, code: str) -> None:
@@ -127,29 +125,26 @@ def _within(live: LiveSource, given: Sequence[str], declared: Sequence[str], cod
             raise ViewRejected(code, f"{live.key} offers {name!r}, which its manifest lacks")
 
 
-def _available(live: LiveSource, facts: SourceFacts, ceilings: bool) -> AvailableSource:
+def _available(
+    live: LiveSource, facts: SourceFacts, ceiling: Sequence[Capability] | None
+) -> AvailableSource:
     """Apply the Host ceiling and intersect with the manifest (§4.5, §8 step 4)."""
     manifest = live.record.definition.manifest
-    ceiling = live.ceiling if ceilings else None
     permitted = manifest.capabilities if ceiling is None else ceiling
-    capabilities: tuple[Capability, ...] = tuple(c for c in facts.capabilities if c in permitted)
+    capabilities: tuple[Capability, ...] = tuple(
+        name for name in facts.capabilities if name in permitted
+    )
     off = facts.availability == UNAVAILABLE or (ceiling is not None and not capabilities)
-
-    def offered(capability: str) -> bool:
-        return not off and capability in capabilities
-
+    usable = () if off else capabilities
+    routes, actions = facts.route_ids, facts.action_ids
     return AvailableSource(
         source_instance_key=live.key,
         source_type_id=manifest.type_id,
         role=manifest.role,
         availability="unavailable" if off else facts.availability,
-        revision=facts.revision.strip(),
+        revision=facts.revision,
         capabilities=capabilities,
-        routes=tuple(
-            r for r in manifest.routes if r.id in facts.route_ids and offered(r.capability)
-        ),
-        actions=tuple(
-            a for a in manifest.actions if a.id in facts.action_ids and offered(a.capability)
-        ),
-        hints=None if facts.hints is None else json_clone(facts.hints, "facts hints"),
+        routes=tuple(r for r in manifest.routes if r.id in routes and r.capability in usable),
+        actions=tuple(a for a in manifest.actions if a.id in actions and a.capability in usable),
+        hints=facts.hints,
     )

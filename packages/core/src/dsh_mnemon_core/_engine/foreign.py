@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from inspect import iscoroutine
+from typing import Any
 
 from dsh_mnemon_core.errors import MnemonError
 
@@ -37,5 +39,12 @@ def judging(
         raise
     except MnemonError as error:
         raise kind(error.code if keep_codes else code, f"{what}: {error.message}") from None
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         raise kind(code, f"{what}: not of the protocol's types") from error
+
+
+def plain(answer: Any) -> Any:
+    """Return what a plain function answered; a coroutine is closed, for nobody will await it."""
+    if iscoroutine(answer):
+        answer.close()
+    return answer

@@ -13,13 +13,14 @@ import attrs
 from pydantic import SecretStr
 
 from dsh_mnemon_core._engine.activation import GenerationOptions, Selection, check_graph, select
+from dsh_mnemon_core._engine.foreign import calling, plain
 from dsh_mnemon_core._engine.registry import InstalledSource, Snapshot, check_snapshot
 from dsh_mnemon_core.errors import CompositionRejected, LifecycleError, MnemonError
 from dsh_mnemon_core.identity import read_capability
 from dsh_mnemon_core.scope import Capability
 from dsh_mnemon_core.source import Disposes, SourceContext, SourceRuntime
 from dsh_mnemon_core.strategy import StrategyTurn
-from dsh_mnemon_core.values import digest, json_clone
+from dsh_mnemon_core.values import canonical, digest
 from dsh_mnemon_core.wire import to_wire
 
 _SECRET_KEY = secrets.token_bytes(32)
@@ -74,26 +75,22 @@ class Generation:
 
     def used_keys(self) -> set[str]:
         """Return the keys whose removal retires this generation: Sources, Strategy, extensions."""
-        selected = {item.instance_key for item in self.selection.extensions}
-        return {
-            *(item.instance_key for item in self.snapshot.sources),
-            self.selection.strategy.instance_key,
-            *selected,
-        }
+        chosen = (self.selection.strategy.instance_key, *self.selection.extension_keys)
+        return {*chosen, *(item.instance_key for item in self.snapshot.sources)}
 
     def check_open(self) -> None:
         """Raise `LifecycleError` ``generation-disposed`` once closed."""
         if not self.open:
             raise LifecycleError("generation-disposed", "this generation has been disposed")
 
-    async def dispose(self) -> None:
-        """Dispose the Source runtimes in reverse creation order; raise all failures as a group."""
+    async def dispose(self) -> list[Exception]:
+        """Close and dispose the Source runtimes; return what failed."""
         self.open = False
-        await dispose_sources(self.sources)
+        return await dispose_sources(self.sources)
 
 
-async def dispose_sources(sources: tuple[LiveSource, ...]) -> None:
-    """Dispose runtimes in reverse order, letting none keep another from it."""
+async def dispose_sources(sources: tuple[LiveSource, ...]) -> list[Exception]:
+    """Dispose runtimes in reverse creation order, letting none keep another from it."""
     failures: list[Exception] = []
     for source in reversed(sources):
         if isinstance(source.runtime, Disposes):
@@ -102,8 +99,7 @@ async def dispose_sources(sources: tuple[LiveSource, ...]) -> None:
             except Exception as error:
                 error.add_note(f"while disposing {source.key}")
                 failures.append(error)
-    if failures:
-        raise ExceptionGroup("disposing Source runtimes failed", failures)
+    return failures
 
 
 class CandidateFailed(Exception):
@@ -135,41 +131,39 @@ def build_candidate(snapshot: Snapshot, options: GenerationOptions) -> Generatio
 
 
 def _create(record: InstalledSource, options: GenerationOptions) -> LiveSource:
-    configuration = json_clone(options.source_configuration(record), "Source configuration")
-    permitted = options.source_capabilities(record)
-    source_secrets = options.source_secrets(record)
-    context = SourceContext(
-        source_instance_key=record.instance_key,
-        provenance=record.provenance,
-        configuration=configuration,
-        secrets=source_secrets,
-    )
-    try:
-        runtime = record.definition.create(context)
-    except MnemonError:
-        raise
-    except Exception as error:
-        raise CompositionRejected(
-            "source-factory-raised", f"the factory of {record.instance_key} raised"
-        ) from error
+    key = record.instance_key
+    with calling(CompositionRejected, "source-factory-raised", f"creating {key} failed"):
+        # Whatever can fail comes before the factory, so that no runtime is lost undisposed.
+        permitted = options.source_capabilities(record)
+        ceiling: tuple[Capability, ...] | None = None
+        if permitted is not None:
+            ceiling = tuple(read_capability(name) for name in permitted)
+        context = SourceContext(
+            source_instance_key=key,
+            provenance=record.provenance,
+            configuration=options.source_configuration(record),
+            secrets=options.source_secrets(record),
+        )
+        secrets_digest = _secrets_digest(context.secrets)
+        runtime = plain(record.definition.create(context))
     if not isinstance(runtime, SourceRuntime):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompositionRejected(
-            "source-runtime-invalid", f"{record.instance_key} made no runtime with facts, project"
+            "source-runtime-invalid", f"{key} made no runtime with facts and project"
         )
     return LiveSource(
         record=record,
         runtime=runtime,
-        configuration=configuration,
-        ceiling=None if permitted is None else tuple(read_capability(c) for c in permitted),
-        secrets_digest=_secrets_digest(source_secrets),
+        configuration=context.configuration,
+        ceiling=ceiling,
+        secrets_digest=secrets_digest,
     )
 
 
 def _secrets_digest(values: Mapping[str, SecretStr]) -> str | None:
     if not values:
         return None
-    plain = digest({name: value.get_secret_value() for name, value in values.items()})
-    return hmac.new(_SECRET_KEY, plain.encode(), sha256).hexdigest()
+    revealed = canonical({name: value.get_secret_value() for name, value in values.items()})
+    return hmac.new(_SECRET_KEY, revealed.encode(), sha256).hexdigest()
 
 
 def generation_input(

@@ -7,10 +7,11 @@ from typing import Any
 import attrs
 
 from dsh_mnemon_core._engine.facts import UNAVAILABLE, Known, read_facts
+from dsh_mnemon_core._engine.foreign import calling
 from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.proposal import sorted_diagnostics
 from dsh_mnemon_core.checks import identifier, text
-from dsh_mnemon_core.errors import ContractError, ManagementError, MnemonError, SourceFault
+from dsh_mnemon_core.errors import ContractError, ManagementError, SourceFault
 from dsh_mnemon_core.identity import read_instance_key
 from dsh_mnemon_core.scope import OperationScope
 from dsh_mnemon_core.source import AvailableSource, ManagementRequest, ManagementResult, Manages
@@ -76,7 +77,7 @@ async def execute_management(
         SourceFault: ``source-manage-raised``.
     """
     key = read_instance_key(request.source_instance_key, "source")
-    identifier(request.operation, "management operation", kind=ManagementError)
+    operation = identifier(request.operation, "management operation", kind=ManagementError)
     if request.mode not in ("read", "mutate"):
         raise ManagementError("management-mode-unsupported", f"unknown mode {request.mode!r}")
     if request.mode == "mutate" and (
@@ -86,19 +87,14 @@ async def execute_management(
             "management-unconfirmed", "a mutation needs confirmation and the revision it changes"
         )
     source = generation.source(key)
-    if source is None or source.record.definition.manifest.management is None:
+    described = source is not None and source.record.definition.manifest.management is not None
+    if source is None or not described or not isinstance(source.runtime, Manages):
         raise ManagementError("management-unsupported", f"{key} has no management plane")
-    if not isinstance(source.runtime, Manages):
-        raise ManagementError("management-unsupported", f"{key} has no management plane")
+    sent = json_clone(request.input, "management input")
     if request.mode == "mutate":
         await _fence(generation, request, key)
-    sent = attrs.evolve(request, input=json_clone(request.input, "management input"))
-    try:
-        result = await source.runtime.manage(sent)
-    except MnemonError:
-        raise
-    except Exception as error:
-        raise SourceFault("source-manage-raised", f"{key} failed to {request.operation}") from error
+    with calling(SourceFault, "source-manage-raised", f"{key} failed to {operation}"):
+        result = await source.runtime.manage(attrs.evolve(request, operation=operation, input=sent))
     if not isinstance(result, ManagementResult):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ContractError("not-an-object", f"{key} answered no ManagementResult")
     return ManagementResult(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
+from types import NoneType
 from typing import cast
 
 import attrs
 
-from dsh_mnemon_core.checks import optional_text, text
-from dsh_mnemon_core.errors import EvidenceInvalid, MnemonError, ReceiptInvalid
+from dsh_mnemon_core._engine.foreign import judging
+from dsh_mnemon_core.checks import optional_text, record, text, well_formed
+from dsh_mnemon_core.errors import EvidenceInvalid, ReceiptInvalid
 from dsh_mnemon_core.evidence import COMPLETIONS, STATUSES, Evidence, EvidenceItem, Receipt
 from dsh_mnemon_core.instant import iso_utc, parse_utc
 from dsh_mnemon_core.values import json_clone
@@ -27,15 +28,11 @@ def admit_evidence(
     Raises:
         EvidenceInvalid: ``evidence-unbound`` or ``evidence-invalid``.
     """
-    try:
+    with judging(EvidenceInvalid, "evidence-invalid", f"evidence for {route.id}", keep_codes=False):
         bound = (evidence.view_id, evidence.route_id, evidence.source_instance_key)
         if bound != (view.id, route.id, route.source_instance_key):
             raise EvidenceInvalid("evidence-unbound", f"evidence for {route.id} is bound elsewhere")
         return _admit(evidence, route, consistency, now)
-    except EvidenceInvalid:
-        raise
-    except (MnemonError, AttributeError, TypeError) as error:
-        raise EvidenceInvalid("evidence-invalid", f"evidence for {route.id}: {error}") from None
 
 
 def _admit(evidence: Evidence, route: ViewRoute, consistency: str, now: datetime) -> Evidence:
@@ -63,23 +60,23 @@ def _admit(evidence: Evidence, route: ViewRoute, consistency: str, now: datetime
         unavailable=optional_text(evidence.unavailable, "unavailable", 2000),
         metadata=json_clone(evidence.metadata, "metadata"),
         output=json_clone(evidence.output, "output"),
-        extra=json_clone(evidence.extra, "evidence"),
+        extra=json_clone(record(evidence.extra), "evidence"),
     )
 
 
 def _item(item: EvidenceItem) -> EvidenceItem:
-    if not isinstance(item.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+    content, score = cast("object", item.text), cast("object", item.score)
+    if not isinstance(content, str):
         raise EvidenceInvalid("evidence-invalid", "an evidence item has no text")
-    score = item.score
-    if score is not None and (isinstance(score, bool) or not math.isfinite(score)):
-        raise EvidenceInvalid("evidence-invalid", "an evidence score is not a finite number")
+    if isinstance(score, bool) or not isinstance(score, (int, float, NoneType)):
+        raise EvidenceInvalid("evidence-invalid", "an evidence score is no number")
     return EvidenceItem(
         id=text(item.id, "item id", 500),
-        text=json_clone(item.text, "item text"),
+        text=well_formed(content, "item text"),
         provenance=json_clone(item.provenance, "provenance"),
-        score=score,
+        score=json_clone(score, "score"),
         revision=json_clone(item.revision, "item revision"),
-        extra=json_clone(item.extra, "item"),
+        extra=json_clone(record(item.extra), "item"),
     )
 
 
@@ -89,7 +86,7 @@ def check_receipt(receipt: Receipt, view: View, offer: ActionOffer) -> Receipt:
     Raises:
         ReceiptInvalid: With one of the receipt codes of §23.
     """
-    try:
+    with judging(ReceiptInvalid, "receipt-invalid", f"receipt for {offer.id}", keep_codes=False):
         bound = (receipt.view_id, receipt.offer_id, receipt.source_instance_key)
         if bound != (view.id, offer.id, offer.source_instance_key):
             raise ReceiptInvalid("receipt-unbound", f"receipt for {offer.id} is bound elsewhere")
@@ -100,10 +97,6 @@ def check_receipt(receipt: Receipt, view: View, offer: ActionOffer) -> Receipt:
             revision=optional_text(receipt.revision, "receipt revision", 500),
             details=json_clone(receipt.details, "receipt details"),
         )
-    except ReceiptInvalid:
-        raise
-    except (MnemonError, AttributeError, TypeError) as error:
-        raise ReceiptInvalid("receipt-invalid", f"receipt for {offer.id}: {error}") from None
 
 
 def _check_claims(receipt: Receipt) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import attrs
 
+from dsh_mnemon_core._engine.foreign import judging
 from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.proposal import Chosen
 from dsh_mnemon_core._engine.reading import Outage, read_each
-from dsh_mnemon_core.checks import distinct, integer, optional_text, text
-from dsh_mnemon_core.errors import MnemonError, ViewRejected
+from dsh_mnemon_core.checks import distinct, integer, optional_text, text, well_formed
+from dsh_mnemon_core.errors import ViewRejected
 from dsh_mnemon_core.scope import OperationScope
 from dsh_mnemon_core.source import ProjectRequest
 from dsh_mnemon_core.values import json_clone
@@ -45,7 +46,6 @@ async def project_sources(
         SourceReadFailure: A required Source failed or timed out.
         ViewRejected: A contribution is malformed.
     """
-    validated: dict[str, Contribution] = {}
 
     async def read(item: Chosen) -> Contribution:
         return await item.known.live.runtime.project(
@@ -59,28 +59,22 @@ async def project_sources(
             )
         )
 
-    def check(item: Chosen, result: Contribution | Outage) -> None:
-        if not isinstance(result, Outage):
-            validated[item.known.live.key] = _validate(item, result)
-        elif item.required:
-            raise result.error()
-
-    results = await read_each(
+    return await read_each(
         chosen,
-        source=lambda item: item.known.live,
+        key=lambda item: item.known.live.key,
         phase="project",
         timeout_ms=generation.options.source_timeout_ms,
         read=read,
-        check=check,
+        judge=_judge,
     )
-    return tuple(
-        Projected(
-            chosen=item,
-            contribution=validated.get(item.known.live.key, Contribution()),
-            outage=result.diagnostic if isinstance(result, Outage) else None,
-        )
-        for item, result in zip(chosen, results, strict=True)
-    )
+
+
+def _judge(item: Chosen, answer: Contribution | Outage) -> Projected:
+    if not isinstance(answer, Outage):
+        return Projected(chosen=item, contribution=_validate(item, answer), outage=None)
+    if item.required:
+        raise answer.error()
+    return Projected(chosen=item, contribution=Contribution(), outage=answer.diagnostic)
 
 
 def _validate(item: Chosen, contribution: Contribution) -> Contribution:
@@ -114,19 +108,14 @@ def _fragment(item: Chosen, fragment: Fragment) -> Fragment:
             "fragment-over-budget",
             f"{key} projects {len(content)} characters, at most {item.max_characters} were asked",
         )
-    json_clone(content, "fragment text")
     return Fragment(
         id=text(fragment.id, "fragment id", 300, kind=ViewRejected),
         source_instance_key=key,
         mode=item.mode,
-        text=content,
+        text=well_formed(content, "fragment text"),
         revision=text(fragment.revision, "fragment revision", 500, kind=ViewRejected),
-        provenance=_json(fragment.provenance, "fragment provenance"),
+        provenance=json_clone(fragment.provenance, "fragment provenance"),
     )
-
-
-def _json(value: Any, label: str) -> Any:
-    return None if value is None else json_clone(value, label)
 
 
 def _grant(item: Chosen, grant: ReadGrant) -> ReadGrant:
@@ -147,7 +136,7 @@ def _grant(item: Chosen, grant: ReadGrant) -> ReadGrant:
 
 
 def _presentation(key: str, shown: Presentation) -> Presentation:
-    try:
+    with judging(ViewRejected, "presentation-invalid", key, keep_codes=False):
         visible = integer(shown.visible_items, "visibleItems", 0, _MOST_ITEMS)
         total = shown.total_items
         if total is not None:
@@ -162,6 +151,4 @@ def _presentation(key: str, shown: Presentation) -> Presentation:
         )
         distinct([item.id for item in items], "items")
         integer(len(items), "number of items", 0, min(24, visible))
-    except MnemonError as error:
-        raise ViewRejected("presentation-invalid", f"{key}: {error.message}") from None
-    return Presentation(visible_items=visible, total_items=total, items=items or None)
+        return Presentation(visible_items=visible, total_items=total, items=items or None)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import attrs
 
 from dsh_mnemon_core._engine.facts import UNAVAILABLE, Known
+from dsh_mnemon_core._engine.foreign import judging, plain
 from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core.checks import distinct, identifier, integer, text
-from dsh_mnemon_core.errors import MnemonError, ViewRejected
+from dsh_mnemon_core.errors import ViewRejected
 from dsh_mnemon_core.identity import read_instance_key
 from dsh_mnemon_core.scope import ViewRequest
 from dsh_mnemon_core.source import ActionManifest, RouteManifest
@@ -25,6 +26,8 @@ from dsh_mnemon_core.strategy import (
 from dsh_mnemon_core.values import canonical, json_clone, json_equal
 from dsh_mnemon_core.view import Diagnostic, Guidance, ProjectionMode, Reminders
 from dsh_mnemon_core.wire import to_wire
+
+T = TypeVar("T")
 
 _EXTENSION_LIMIT = 64_000
 """Characters of an extension value's canonical text."""
@@ -68,10 +71,9 @@ def collect_contributions(
     active = generation.selection.extensions
 
     def ask() -> list[Any]:
-        return [
-            json_clone(item.definition.contribute(request, sources), item.instance_key)
-            for item in active
-        ]
+        answers = [plain(item.definition.contribute(request, sources)) for item in active]
+        with judging(ViewRejected, "extension-malformed", "contribution"):
+            return [json_clone(a, i.instance_key) for i, a in zip(active, answers, strict=True)]
 
     first, second = ask(), ask()
     contributions: list[ExtensionContribution] = []
@@ -111,38 +113,33 @@ def propose(
     """
     strategy = generation.selection.strategy
     sources = tuple(item.available for item in known)
-    compose = strategy.definition.compose
-    spec = _spec(compose(request, sources, contributions), strategy.instance_key)
-    again = _spec(compose(request, sources, contributions), strategy.instance_key)
+
+    def ask() -> ViewSpec:
+        answer = plain(strategy.definition.compose(request, sources, contributions))
+        if not isinstance(answer, ViewSpec):
+            raise ViewRejected("not-an-object", f"{strategy.instance_key} proposed no ViewSpec")
+        return answer
+
+    spec, again = ask(), ask()
     if not json_equal(to_wire(spec), to_wire(again)):
         raise ViewRejected(
             "strategy-not-deterministic", f"{strategy.instance_key} proposed differently twice"
         )
     try:
-        return _validate(spec, generation, request, known)
-    except (AttributeError, TypeError):
-        raise ViewRejected(
-            "spec-malformed", f"{strategy.instance_key} proposed values of the wrong types"
-        ) from None
-    except MnemonError as error:
+        with judging(ViewRejected, "spec-malformed", f"proposal of {strategy.instance_key}"):
+            return _validate(spec, generation, request, known)
+    except ViewRejected as error:
         failed = sorted_diagnostics(item.diagnostic for item in known)
-        details = {"diagnostics": [to_wire(item) for item in failed]} if failed else None
+        if not failed:
+            raise
+        details = {"diagnostics": to_wire(failed)}
         raise ViewRejected(error.code, error.message, details=details) from None
 
 
-def sorted_diagnostics(items: Any) -> tuple[Diagnostic, ...]:
+def sorted_diagnostics(items: Iterable[Diagnostic | None]) -> tuple[Diagnostic, ...]:
     """Sort diagnostics by instance key, then code; absent ones are left out."""
     present = [item for item in items if item is not None]
     return tuple(sorted(present, key=lambda d: (d.contribution_instance_key or "", d.code)))
-
-
-def _spec(answer: Any, key: str) -> ViewSpec:
-    if isinstance(answer, ViewSpec):
-        return answer
-    close: Callable[[], None] | None = getattr(answer, "close", None)
-    if close is not None:
-        close()  # a coroutine: compose is a plain function
-    raise ViewRejected("not-an-object", f"{key} proposed no ViewSpec")
 
 
 def _validate(
@@ -245,26 +242,30 @@ def _projection(
     return spec.mode, min(ceiling, request.budget.max_projection_characters)
 
 
-def _guidance(value: Any) -> Guidance | None:
-    if value is None:
+def _guidance(value: object) -> Guidance | None:
+    guidance = _optional(value, Guidance)
+    if guidance is None:
         return None
-    reminders: object = value.reminders if isinstance(value, Guidance) else None
-    if not isinstance(value, Guidance) or not (
-        reminders is None or isinstance(reminders, Reminders)
-    ):
-        raise ViewRejected("spec-guidance-invalid", "guidance must be Guidance with Reminders")
-    texts = {name: _guidance_text(getattr(value, name)) for name in ("protocol", "system")}
-    routing = _guidance_text(value.routing)
+    texts = _texts(guidance, "protocol", "system", "routing")
+    reminders = _optional(guidance.reminders, Reminders)
     if reminders is not None:
-        names = ("read", "write", "both")
-        reminders = Reminders(**{name: _guidance_text(getattr(reminders, name)) for name in names})
-    return Guidance(**texts, routing=routing, reminders=reminders)
+        reminders = Reminders(**_texts(reminders, "read", "write", "both"))
+    return Guidance(**texts, reminders=reminders)
 
 
-def _guidance_text(value: object) -> str | None:
-    if value is None:
-        return None
-    return text(value, "guidance text", _GUIDANCE_LIMIT, kind=ViewRejected)
+def _optional(value: object, cls: type[T]) -> T | None:
+    if value is None or isinstance(value, cls):
+        return value
+    raise ViewRejected("spec-guidance-invalid", f"guidance needs {cls.__name__} there")
+
+
+def _texts(value: object, *names: str) -> dict[str, Any]:
+    given = {name: getattr(value, name) for name in names}
+    return {
+        name: text(item, f"guidance {name}", _GUIDANCE_LIMIT, kind=ViewRejected)
+        for name, item in given.items()
+        if item is not None
+    }
 
 
 def _notes(spec: ViewSpec, strategy_key: str) -> tuple[Diagnostic, ...]:

@@ -7,13 +7,15 @@ from typing import Literal, TypeAlias, TypeVar
 
 import anyio
 import attrs
+from anyio.lowlevel import checkpoint_if_cancelled
 
-from dsh_mnemon_core._engine.generation import LiveSource
-from dsh_mnemon_core.errors import MnemonError, SourceReadFailure, ViewRejected
+from dsh_mnemon_core._engine.foreign import judging
+from dsh_mnemon_core.errors import SourceReadFailure, ViewRejected
 from dsh_mnemon_core.view import Diagnostic
 
 T = TypeVar("T")
 R = TypeVar("R")
+J = TypeVar("J")
 
 Phase: TypeAlias = Literal["facts", "project"]
 
@@ -32,64 +34,62 @@ class Outage:
 async def read_each(
     items: Sequence[T],
     *,
-    source: Callable[[T], LiveSource],
+    key: Callable[[T], str],
     phase: Phase,
     timeout_ms: int,
     read: Callable[[T], Awaitable[R]],
-    check: Callable[[T, R | Outage], None],
-) -> list[R | Outage]:
-    """Read every item at once, each under its own deadline; results keep the items' order.
+    judge: Callable[[T, R | Outage], J],
+) -> tuple[J, ...]:
+    """Read every item at once, each under its own deadline.
 
     Args:
         items: What to read.
-        source: The Source of an item.
-        phase: Which callback runs, for the diagnostic codes.
+        key: Instance key of an item's Source.
+        phase: Which callback runs, for the codes.
         timeout_ms: Deadline of one callback.
         read: The callback.
-        check: Judges one result as soon as it is there; its error ends all other reads.
+        judge: Turns one answer into a result as soon as it is there; its error ends all reads.
+
+    Returns:
+        The results in the order of the items.
 
     Raises:
-        MnemonError: What ``check`` raised; of several the first in item order.
+        ViewRejected: What ``judge`` raised, or ``<phase>-malformed`` for values of the wrong
+            types; of several the first in item order.
 
     Cancellation from outside passes through and is never taken for an outage.
     """
-    results: list[R | Outage | None] = [None] * len(items)
-    errors: dict[int, MnemonError] = {}
+    results: dict[int, J] = {}
+    errors: dict[int, ViewRejected] = {}
 
     async def one(index: int, item: T) -> None:
-        result = await _guarded(source(item).key, phase, timeout_ms, read, item)
+        answer = await _bounded(key(item), phase, timeout_ms, read(item))
         try:
-            check(item, result)
-        except (MnemonError, AttributeError, TypeError) as error:
-            errors[index] = _malformed(source(item).key, phase, error)
+            with judging(ViewRejected, f"{phase}-malformed", f"{phase} of {key(item)}"):
+                results[index] = judge(item, answer)
+        except ViewRejected as error:
+            errors[index] = error
             group.cancel_scope.cancel()
-        results[index] = result
 
     async with anyio.create_task_group() as group:
         for index, item in enumerate(items):
             group.start_soon(one, index, item)
     if errors:
         raise errors[min(errors)]
-    return [result for result in results if result is not None]
+    await checkpoint_if_cancelled()  # a Source may have swallowed it
+    return tuple(results[index] for index in range(len(items)))
 
 
-def _malformed(key: str, phase: Phase, error: Exception) -> MnemonError:
-    """Name an answer that is not even of the protocol's types; it is no outage."""
-    if isinstance(error, MnemonError):
-        return error
-    return ViewRejected(f"{phase}-malformed", f"{key} answered {phase} with the wrong types")
-
-
-async def _guarded(
-    key: str, phase: Phase, timeout_ms: int, read: Callable[[T], Awaitable[R]], item: T
-) -> R | Outage:
-    with anyio.move_on_after(timeout_ms / 1000) as scope:
+async def _bounded(key: str, phase: Phase, timeout_ms: int, answer: Awaitable[R]) -> R | Outage:
+    """Await one answer until the deadline; one that comes later, in whatever form, is late."""
+    late = _outage(key, f"source-{phase}-timeout", f"{phase} took longer than {timeout_ms} ms")
+    result: R | Outage = late
+    with anyio.move_on_after(timeout_ms / 1000) as deadline:
         try:
-            return await read(item)
+            result = await answer
         except Exception:
-            return _outage(key, f"source-{phase}-failed", f"{phase} failed")
-    assert scope.cancelled_caught  # noqa: S101 - the only way out of the block above
-    return _outage(key, f"source-{phase}-timeout", f"{phase} took longer than {timeout_ms} ms")
+            result = _outage(key, f"source-{phase}-failed", f"{phase} failed")
+    return late if deadline.cancel_called else result
 
 
 def _outage(key: str, code: str, what: str) -> Outage:

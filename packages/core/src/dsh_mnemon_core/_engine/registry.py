@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+import logging
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import attrs
 
+from dsh_mnemon_core.checks import distinct, optional_text
 from dsh_mnemon_core.errors import LifecycleError, RegistrationError
 from dsh_mnemon_core.identity import Kind, Provenance, read_instance_key
 from dsh_mnemon_core.plugin import Contributions, MemoryPlugin
 from dsh_mnemon_core.source import SourceDefinition
 from dsh_mnemon_core.strategy import ANY, ExtensionDefinition, StrategyDefinition
 
+D = TypeVar("D", SourceDefinition, StrategyDefinition, ExtensionDefinition)
+
+_log = logging.getLogger(__name__)
+
+
+def _effective_digest(value: object) -> str | None:
+    return optional_text(value, "effectiveDigest", 500, kind=RegistrationError)
+
 
 @attrs.frozen(kw_only=True, eq=False)
-class InstalledSource:
+class Installed(Generic[D]):
+    """A contribution in the registry: its instance key, what it is and where it came from."""
+
+    instance_key: str
+    definition: D
+    provenance: Provenance
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class InstalledSource(Installed[SourceDefinition]):
     """A Source in the registry; ``effective_digest`` covers its private dependencies."""
 
-    instance_key: str
-    definition: SourceDefinition
-    provenance: Provenance
-    effective_digest: str | None = None
+    effective_digest: str | None = attrs.field(default=None, converter=_effective_digest)
 
 
-@attrs.frozen(kw_only=True, eq=False)
-class InstalledStrategy:
-    """A Strategy in the registry."""
-
-    instance_key: str
-    definition: StrategyDefinition
-    provenance: Provenance
-
-
-@attrs.frozen(kw_only=True, eq=False)
-class InstalledExtension:
-    """A Strategy extension in the registry."""
-
-    instance_key: str
-    definition: ExtensionDefinition
-    provenance: Provenance
+InstalledStrategy: TypeAlias = Installed[StrategyDefinition]
+InstalledExtension: TypeAlias = Installed[ExtensionDefinition]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -74,7 +76,7 @@ class Snapshot:
         return (*self.sources, *self.strategies, *self.extensions)
 
 
-Listener: TypeAlias = Callable[[Snapshot], None]
+Listener: TypeAlias = Callable[[Snapshot], object]
 
 
 def records(
@@ -86,49 +88,32 @@ def records(
 ) -> Snapshot:
     """Turn one batch into records with instance keys (§4.4), as a snapshot of revision 0."""
 
-    def key(kind: Kind, definitions: Sequence[Any], type_id: str) -> str:
-        suffix = f"/{type_id}" if len(definitions) > 1 else ""
-        return read_instance_key(f"{kind}:{entry_id}{suffix}", kind)
+    def identify(kind: Kind, definitions: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        for item in definitions:
+            suffix = f"/{item.manifest.type_id}" if len(definitions) > 1 else ""
+            yield {
+                "instance_key": read_instance_key(f"{kind}:{entry_id}{suffix}", kind),
+                "definition": item,
+                "provenance": Provenance(
+                    package_name=item.manifest.package_name,
+                    entry_id=entry_id,
+                    artifact_digest=artifact_digest,
+                ),
+            }
 
-    def origin(package: str) -> Provenance:
-        return Provenance(package_name=package, entry_id=entry_id, artifact_digest=artifact_digest)
-
-    sources = tuple(
-        InstalledSource(
-            instance_key=key("source", contributions.sources, item.manifest.type_id),
-            definition=item,
-            provenance=origin(item.manifest.package_name),
-            effective_digest=effective_digest,
-        )
-        for item in contributions.sources
+    sources = identify("source", contributions.sources)
+    strategies = identify("strategy", contributions.strategies)
+    extensions = identify("strategy-extension", contributions.strategy_extensions)
+    described = [contributions.plugin] if contributions.plugin else []
+    return Snapshot(
+        sources=tuple(InstalledSource(**i, effective_digest=effective_digest) for i in sources),
+        strategies=tuple(InstalledStrategy(**identity) for identity in strategies),
+        extensions=tuple(InstalledExtension(**identity) for identity in extensions),
+        plugins=tuple(
+            InstalledPlugin(instance_key=f"plugin:{entry_id}", entry_id=entry_id, descriptor=plugin)
+            for plugin in described
+        ),
     )
-    strategies = tuple(
-        InstalledStrategy(
-            instance_key=key("strategy", contributions.strategies, item.manifest.type_id),
-            definition=item,
-            provenance=origin(item.manifest.package_name),
-        )
-        for item in contributions.strategies
-    )
-    group = contributions.strategy_extensions
-    extensions = tuple(
-        InstalledExtension(
-            instance_key=key("strategy-extension", group, item.manifest.type_id),
-            definition=item,
-            provenance=origin(item.manifest.package_name),
-        )
-        for item in group
-    )
-    plugins: tuple[InstalledPlugin, ...] = ()
-    if contributions.plugin is not None:
-        plugins = (
-            InstalledPlugin(
-                instance_key=f"plugin:{entry_id}",
-                entry_id=entry_id,
-                descriptor=contributions.plugin,
-            ),
-        )
-    return Snapshot(sources=sources, strategies=strategies, extensions=extensions, plugins=plugins)
 
 
 def merge(base: Snapshot, batch: Snapshot, revision: int) -> Snapshot:
@@ -162,23 +147,31 @@ def check_snapshot(snapshot: Snapshot) -> None:
     """Check what only shows between records (§6.3); definitions cannot be wrong by themselves.
 
     Raises:
-        RegistrationError: ``revision-invalid``, ``slot-conflict``, ``instance-key-duplicated``,
-            ``plugin-descriptor-orphan``, ``plugin-package-mismatch`` or
-            ``plugin-role-undeclared``.
+        RegistrationError: ``revision-invalid``, ``instance-key-format``, ``provenance-mismatch``,
+            ``slot-conflict``, ``instance-key-duplicated``, ``plugin-descriptor-orphan``,
+            ``plugin-package-mismatch`` or ``plugin-role-undeclared``.
     """
-    if isinstance(snapshot.revision, bool) or snapshot.revision < 0:
+    if type(snapshot.revision) is not int or snapshot.revision < 0:
         raise RegistrationError("revision-invalid", "the revision is a non-negative integer")
+    for record in snapshot.contributors:
+        _check_record(record)
     _check_slots(snapshot.extensions)
-    _check_distinct([item.instance_key for item in snapshot.contributors])
-    _check_distinct([item.instance_key for item in snapshot.plugins])
+    for keyed in (snapshot.contributors, snapshot.plugins):
+        keys = [item.instance_key for item in keyed]
+        distinct(keys, "the registry", kind=RegistrationError, code="instance-key-duplicated")
     for plugin in snapshot.plugins:
         _check_plugin(plugin, snapshot)
 
 
-def _check_distinct(keys: Sequence[str]) -> None:
-    for index, key in enumerate(keys):
-        if key in keys[:index]:
-            raise RegistrationError("instance-key-duplicated", f"{key} is installed twice")
+def _check_record(record: Contributor) -> None:
+    manifest = record.definition.manifest
+    read_instance_key(record.instance_key, manifest.kind)
+    if record.provenance.package_name != manifest.package_name:
+        raise RegistrationError(
+            "provenance-mismatch",
+            f"{record.instance_key} comes from {record.provenance.package_name}, "
+            f"its manifest says {manifest.package_name}",
+        )
 
 
 def _check_slots(extensions: Sequence[InstalledExtension]) -> None:
@@ -220,7 +213,6 @@ class Registry:
         self._snapshot = Snapshot()
         self._listeners: list[Listener] = []
         self._depth = 0
-        self._changed = False
         self._settled = self._snapshot
         self._closed = False
 
@@ -282,7 +274,7 @@ class Registry:
 
     @contextmanager
     def batch(self) -> Generator[None]:
-        """Hold notifications back until the outermost batch ends, also when it fails (§6.5)."""
+        """Hold notifications back; one follows the outermost batch, also when it fails (§6.5)."""
         if self._depth == 0:
             self._settled = self._snapshot
         self._depth += 1
@@ -290,8 +282,7 @@ class Registry:
             yield
         finally:
             self._depth -= 1
-            if self._depth == 0 and self._changed:
-                self._notify()
+            self._notify()
 
     def close(self) -> None:
         """Refuse further installations."""
@@ -299,12 +290,14 @@ class Registry:
 
     def _publish(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._changed = True
-        if self._depth == 0:
-            self._notify()
+        self._notify()
 
     def _notify(self) -> None:
-        # Listeners are generation hosts: `reconcile` reports a failure, it does not raise one.
-        self._changed = False
+        if self._depth:
+            return
         for listener in tuple(self._listeners):
-            listener(self._snapshot)
+            try:
+                listener(self._snapshot)
+            except Exception:
+                # What was committed stays, and its disposer must reach the caller (§6.2).
+                _log.exception("a follower of the registry failed")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Literal, Self
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Literal, Self, TypeAlias
 
 import anyio
 import attrs
@@ -22,6 +22,9 @@ from dsh_mnemon_core._engine.registry import Snapshot
 from dsh_mnemon_core.errors import CompositionUnavailable, LifecycleError
 from dsh_mnemon_core.view import Diagnostic
 from dsh_mnemon_core.wire import to_wire
+
+Disposal: TypeAlias = Callable[[], Awaitable[list[Exception]]]
+"""Disposes Source runtimes and returns what failed."""
 
 
 @attrs.frozen(kw_only=True)
@@ -65,12 +68,7 @@ class Lease:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.release()
 
 
@@ -134,14 +132,13 @@ class GenerationHost:
             return self.evaluation
         self._serve(candidate)
         selection = candidate.selection
-        keys = tuple(item.instance_key for item in selection.extensions)
         self._report(
             snapshot,
             "ready",
             selection.diagnostics,
             generation_id=candidate.id,
             strategy_instance_key=selection.strategy.instance_key,
-            strategy_extension_instance_keys=keys or None,
+            strategy_extension_instance_keys=selection.extension_keys or None,
         )
         return self.evaluation
 
@@ -152,7 +149,7 @@ class GenerationHost:
             CompositionUnavailable: There is no such generation.
             LifecycleError: ``host-disposed``.
         """
-        if self._disposed and generation_id is None:
+        if self._disposed:
             raise LifecycleError("host-disposed", "this generation host has been disposed")
         record = self._records.get(generation_id) if generation_id else self._serving
         if record is None or record.disposing:
@@ -171,14 +168,20 @@ class GenerationHost:
             await self._progress.wait()
 
     async def dispose(self) -> None:
-        """Retire everything, wait for the last lease, raise one group for all failures."""
+        """Retire everything and wait for the last lease and disposal, whatever the caller's fate.
+
+        Calling it again waits for the same end.
+
+        Raises:
+            ExceptionGroup: What could not be disposed since this host exists.
+        """
         self._disposed = True
-        self._retire(self._serving)
-        while self._records or self._pending:
-            await self._progress.wait()
-        failures, self._failures = self._failures, []
-        if failures:
-            raise ExceptionGroup("disposing generations failed", failures)
+        self._retire()
+        with anyio.CancelScope(shield=True):
+            while self._records or self._pending:
+                await self._progress.wait()
+        if self._failures:
+            raise ExceptionGroup("disposing generations failed", self._failures)
 
     def _report(
         self,
@@ -202,22 +205,19 @@ class GenerationHost:
             record = known
         else:
             record = self._records[candidate.id] = _Record(candidate)
-        previous, self._serving = self._serving, record
-        if previous is not record:
-            self._retire(previous, already_replaced=True)
+        self._retire(record)
 
     def _apply_removals(self, snapshot: Snapshot) -> None:
         """Fail closed: what was removed must not serve new turns (§7, removal rule)."""
         installed = {item.instance_key for item in snapshot.contributors}
         if self._serving and not self._serving.generation.used_keys() <= installed:
-            self._retire(self._serving)
+            self._retire()
 
-    def _retire(self, record: _Record | None, *, already_replaced: bool = False) -> None:
-        if record is None:
-            return
-        if not already_replaced:
-            self._serving = None
-        self._drain(record)
+    def _retire(self, successor: _Record | None = None) -> None:
+        """Let the successor, or nobody, serve; the generation that served drains."""
+        retired, self._serving = self._serving, successor
+        if retired is not None:
+            self._drain(retired)
 
     def _drain(self, record: _Record) -> None:
         if record is self._serving or record.leases or record.disposing:
@@ -226,28 +226,21 @@ class GenerationHost:
         self._start(record.generation.dispose, record)
 
     def _discard(self, sources: tuple[LiveSource, ...]) -> None:
-        async def dispose() -> None:
-            await dispose_sources(sources)
-
         if sources:
-            self._start(dispose, None)
+            self._start(partial(dispose_sources, sources))
 
-    def _start(self, dispose: Callable[[], Any], record: _Record | None) -> None:
+    def _start(self, dispose: Disposal, record: _Record | None = None) -> None:
         self._pending += 1
         self._tasks.start_soon(self._run, dispose, record)
 
-    async def _run(self, dispose: Callable[[], Any], record: _Record | None) -> None:
+    async def _run(self, dispose: Disposal, record: _Record | None) -> None:
         with anyio.CancelScope(shield=True):
-            try:
-                await dispose()
-            except Exception as error:
-                self._failures.append(error)
-            finally:
-                if record is not None and self._records.get(record.generation.id) is record:
-                    del self._records[record.generation.id]
-                self._pending -= 1
-                self._progress.set()
-                self._progress = anyio.Event()
+            self._failures += await dispose()
+        if record is not None and self._records.get(record.generation.id) is record:
+            del self._records[record.generation.id]
+        self._pending -= 1
+        self._progress.set()
+        self._progress = anyio.Event()
 
 
 def _diagnostic(code: str, message: str, cause: str | None = None) -> Diagnostic:

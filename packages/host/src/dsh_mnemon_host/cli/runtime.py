@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
 from cyclopts import App, Parameter
 from dsh_mnemon_core.errors import InputError, MnemonError
+from dsh_mnemon_core.instant import iso_utc
 from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.cli.invocation import Common, open_host
 from dsh_mnemon_host.cli.output import print_json, print_text
+
+if TYPE_CHECKING:
+    from dsh_mnemon_host.memory_host import MemoryHost
 
 __all__ = ("app",)
 
@@ -45,6 +50,7 @@ async def _write(mutation: Mapping[str, Any], common: Common) -> int:
 @app.command(name="add")
 async def add(
     content: str,
+    /,
     *,
     target: Target,
     importance: Importance | None = None,
@@ -80,6 +86,7 @@ async def add(
 async def replace(
     old: str,
     content: str,
+    /,
     *,
     target: Target,
     importance: Importance | None = None,
@@ -115,7 +122,7 @@ async def replace(
 
 
 @app.command(name="remove")
-async def remove(old: str, *, target: Target, common: Common = _COMMON) -> int:
+async def remove(old: str, /, *, target: Target, common: Common = _COMMON) -> int:
     """Remove the one entry that OLD names.
 
     Example: `dsh-mnemon runtime remove --target user "Prefers dark theme"`
@@ -193,6 +200,7 @@ async def list_archived(*, limit: int = 200, offset: int = 0, common: Common = _
 @app.command(name="adopt")
 async def adopt(
     file: Path,
+    /,
     *,
     target: Target | None = None,
     yes: Annotated[bool, Parameter(negative="")] = False,
@@ -211,39 +219,54 @@ async def adopt(
     yes
         Apply without asking.
     """
-    path = anyio.Path(file)
-    try:
-        content = await path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InputError("file-unreadable", f"cannot read {file}: {reason}") from None
-    chosen = target or _target_of(file)
+    edit = {"target": target or _target_of(file), **await _edited(file)}
     async with open_host(common) as host:
         session = await host.source("runtime")
-        differences = to_wire(
-            await session.read("compare-edit", {"target": chosen, "text": content})
-        )
+        differences = to_wire(await session.read("compare-edit", edit))
         if not common.json:
             print_text("\n".join(_difference(item) for item in differences) or "Nothing differs.")
         if not differences or not (yes or _confirmed(common)):
             if common.json:
-                print_json({"target": chosen, "differences": differences, "applied": 0})
+                print_json({"differences": differences, "applied": 0, "failed": []})
             return 0
-        applied, failed = 0, list[dict[str, Any]]()
-        for item in differences:
-            try:
-                await host.write_runtime(item["mutation"])
-                applied += 1
-            except MnemonError as error:
-                failed.append({"mutation": item["mutation"], "error": error.to_wire()})
-    outcome = {"target": chosen, "differences": differences, "applied": applied, "failed": failed}
+        failed = await _apply(host, differences)
+    applied = len(differences) - len(failed)
     if common.json:
-        print_json(outcome)
+        print_json({"differences": differences, "applied": applied, "failed": failed})
     else:
         print_text(f"{applied} of {len(differences)} changes applied.")
         for item in failed:
             print_text(f"  not applied: {item['error']['message']}")
     return 1 if failed else 0
+
+
+async def _edited(file: Path) -> dict[str, Any]:
+    """Return ``{text, editedAt}`` of an edited file.
+
+    Raises:
+        InputError: ``file-unreadable``.
+    """
+    path = anyio.Path(file)
+    try:
+        content = await path.read_text(encoding="utf-8")
+        saved = datetime.fromtimestamp((await path.stat()).st_mtime, UTC)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InputError("file-unreadable", f"cannot read {file}: {reason}") from None
+    return {"text": content, "editedAt": iso_utc(saved)}
+
+
+async def _apply(
+    host: MemoryHost, differences: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Apply every difference as an ordinary mutation; return those that were refused."""
+    failed: list[dict[str, Any]] = []
+    for item in differences:
+        try:
+            await host.write_runtime(item["mutation"])
+        except MnemonError as error:
+            failed.append({"mutation": item["mutation"], "error": error.to_wire()})
+    return failed
 
 
 def _target_of(file: Path) -> Target:

@@ -49,9 +49,8 @@ _RETRIES: Final = 2
 class FileSettings:
     """A `SettingsService` over one settings file; made by `open`.
 
-    Several processes, and people with an editor, may change the same file: an edit is applied to
-    what the file says at that moment, and is refused only when one of the places it touches is no
-    longer what its author saw.
+    Other processes and people with an editor may change the file too: an edit applies to what it
+    says at that moment, and is refused only where a place is no longer what its author saw.
 
     Attributes:
         problem: Why the file's latest content is not in force; ``None`` when it is.
@@ -138,8 +137,7 @@ class FileSettings:
             ConfigurationError: The present value does not fit the schema; or what ``admit`` raises.
         """
         if ns not in NAMESPACES:
-            message = f"{ns} is no settings namespace; known: {', '.join(NAMESPACES)}"
-            raise InputError("settings-namespace-unknown", message)
+            raise InputError("settings-namespace-unknown", f"{ns} is no settings namespace")
         async with self._gate:
             if ns in self._spaces:
                 raise ConflictError("settings-namespace-taken", f"{ns} is registered already")
@@ -211,9 +209,9 @@ class FileSettings:
         unlock: Callable[[], None],
     ) -> None:
         places = [operation.path for operation in edit]
-        served = self._edition
-        revision = served.revision if expected is None else expected
-        seen = served.user if expected is None else self._history.user(expected)
+        latest = self._edition
+        revision = latest.revision if expected is None else expected
+        seen = self._history.user(revision)
         for _ in range(_RETRIES + 1):
             latest = await self._observe()
             if latest.revision != revision and not latest.agrees(places, seen):
@@ -225,7 +223,7 @@ class FileSettings:
             except FileMoved:
                 continue
             return
-        raise conflict(revision, self._edition.revision, places)
+        raise conflict(revision, latest.revision, places)
 
     async def _attempt(
         self, latest: Edition, edit: Sequence[Operation], unlock: Callable[[], None]
@@ -260,13 +258,9 @@ class FileSettings:
 
     async def _commit(self, user: FrozenDict, store: Callable[[], Awaitable[Stored]]) -> None:
         """Judge a document, store it, and bring it into force; from storing on uninterruptible."""
-        spaces = tuple(self._spaces.values())
-        readings = [space.read(self._base, user, self.path) for space in spaces]
-        changed = [
-            (space, reading.value)
-            for space, reading in zip(spaces, readings, strict=True)
-            if space.differs(reading.value)
-        ]
+        spaces = self._spaces.values()
+        judged = [(space, space.read(self._base, user, self.path).value) for space in spaces]
+        changed = [(space, value) for space, value in judged if space.differs(value)]
         async with AsyncExitStack() as stack:
             for space, value in changed:
                 if space.admit is not None:
@@ -274,8 +268,8 @@ class FileSettings:
             stored = await store()
             with anyio.CancelScope(shield=True):
                 self._serve(Edition(stored, user))
-                for space, reading in zip(spaces, readings, strict=True):
-                    space.value = reading.value
+                for space, value in judged:
+                    space.value = value
                 await _leave(stack.pop_all())
                 for space, value in changed:
                     await self._listeners.announce(space.ns, value)
@@ -288,8 +282,7 @@ class FileSettings:
         if self._closed:
             raise LifecycleError("settings-closed", "the settings are closed")
         if not self._file.writable():
-            message = f"{self.path} cannot be written"
-            raise StorageError("settings-read-only", message, details={"file": str(self.path)})
+            raise StorageError("settings-read-only", f"{self.path} cannot be written")
 
     async def _tidy(self, ns: str) -> None:
         if ns == "mnemon" and ns in self._spaces:

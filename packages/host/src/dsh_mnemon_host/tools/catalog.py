@@ -40,7 +40,7 @@ def build_tools(pinned: Pinned, actions: Actions, *, write_enabled: bool) -> tup
         return await runtime_memory.write_runtime_memory(actions, execution, arguments)
 
     async def health(execution: Execution, _arguments: status.StatusInput) -> Any:
-        return status.read_status(execution)
+        return await status.read_status(execution)
 
     tools = (
         _tool(

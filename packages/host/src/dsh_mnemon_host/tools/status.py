@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -26,22 +27,24 @@ class StatusInput(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def read_status(execution: Execution) -> dict[str, Any]:
-    """Summarize the pinned View's Sources.
+async def read_status(execution: Execution) -> dict[str, Any]:
+    """Summarize the Sources as they are now, and what the pinned View had to do without.
 
     Returns:
         ``{healthy, error?, version, writeEnabled, memorySpaces, providers, omittedProviderCount,
-        sources: [{source, available}]}``. Without a Memory Spaces Source its counts are zero and
+        sources: [{source, available, reason?}]}``. Without a Memory Spaces Source its counts are zero and
         ``healthy`` says whether every installed Source is available.
     """
-    view = execution.context.view
-    problems = _problems(view)
-    unavailable = {item.contribution_instance_key for item in view.diagnostics or ()}
-    revisions: dict[str, str] = view.consistency.source_revisions
+    catalog = await execution.graph.attachment.management_catalog(execution.context.scope)
     sources = [
-        {"source": key, "available": revision != "unavailable" and key not in unavailable}
-        for key, revision in revisions.items()
+        {
+            "source": item["sourceInstanceKey"],
+            "available": item["availability"] != "unavailable",
+            **_reason(item),
+        }
+        for item in catalog["sources"]
     ]
+    problems = _problems(execution.context.view)
     healthy = not problems and all(item["available"] for item in sources)
     counts = dict.fromkeys(("total", "active", "healthy", "unhealthy", "providerDisabled"), 0)
     return {
@@ -54,6 +57,12 @@ def read_status(execution: Execution) -> dict[str, Any]:
         "omittedProviderCount": 0,
         "sources": sources,
     }
+
+
+def _reason(source: Mapping[str, Any]) -> dict[str, str]:
+    """Return why a Source is unavailable, without a path."""
+    reason = (source.get("hints") or {}).get("reason")
+    return {"reason": str(reason)} if source["availability"] == "unavailable" and reason else {}
 
 
 def _problems(view: View) -> str:

@@ -41,7 +41,7 @@ def _apply(ctx: Context, config: Config) -> None:
 
 
 plugin: Final = Plugin(
-    name="Runtime Memory",
+    name=MANIFEST.package_name,
     apply=_apply,
     config_model=Config,
     requires=(MEMORY_SERVICE,),

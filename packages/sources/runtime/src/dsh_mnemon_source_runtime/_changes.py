@@ -41,12 +41,14 @@ class Change:
         answer: JSON for the caller.
         archived: Objects to append to the local archive before the commit.
         lineage: Objects to append to the lineage before the commit.
+        view_revision: What facts will say afterwards; filled in where the view is known.
     """
 
     entries: tuple[Entry, ...] | None
     answer: dict[str, Any]
     archived: tuple[dict[str, Any], ...] = ()
     lineage: tuple[dict[str, Any], ...] = ()
+    view_revision: str = ""
 
 
 Step: TypeAlias = Callable[[State], Change]

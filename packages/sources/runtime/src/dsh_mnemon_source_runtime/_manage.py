@@ -11,7 +11,8 @@ from dsh_mnemon_core.instant import parse_utc
 from dsh_mnemon_core.sdk import ManagementRequest, integer, migration_lineage, record, text
 
 from dsh_mnemon_source_runtime._capacity import Candidate
-from dsh_mnemon_source_runtime._memory import Outcome, RuntimeMemory
+from dsh_mnemon_source_runtime._changes import Change
+from dsh_mnemon_source_runtime._memory import RuntimeMemory
 from dsh_mnemon_source_runtime.actions import read_mutation
 from dsh_mnemon_source_runtime.contracts import IMPORTANCES, TARGETS
 
@@ -31,7 +32,7 @@ async def read(memory: RuntimeMemory, request: ManagementRequest) -> Any:
     return await _chosen(_READS, request)(memory, request.input)
 
 
-async def mutate(memory: RuntimeMemory, request: ManagementRequest) -> Outcome:
+async def mutate(memory: RuntimeMemory, request: ManagementRequest) -> Change:
     """Perform a confirmed management mutation; its revision is compared under the lock.
 
     Raises:
@@ -39,11 +40,10 @@ async def mutate(memory: RuntimeMemory, request: ManagementRequest) -> Outcome:
         InputError: ``operation-unsupported`` or a malformed input.
     """
     operation = _chosen(_MUTATIONS, request)
-    if request.confirmed is not True:
-        raise ManagementError("management-unconfirmed", "this change needs a confirmation")
-    if not request.expected_revision:
+    if request.confirmed is not True or not request.expected_revision:
         raise ManagementError(
-            "management-revision-conflict", "this change needs the revision it was prepared for"
+            "management-unconfirmed",
+            "this change needs a confirmation and the revision it was prepared for",
         )
     return await operation(memory, request.input, request.expected_revision)
 
@@ -96,12 +96,12 @@ async def _compare(memory: RuntimeMemory, value: Any) -> Any:
     return await memory.compare(target, content, parse_utc(edited.get("editedAt")))
 
 
-async def _mutate(memory: RuntimeMemory, value: Any, fence: str) -> Outcome:
+async def _mutate(memory: RuntimeMemory, value: Any, fence: str) -> Change:
     mutation = read_mutation(value)
     return await memory.change(mutation.target, memory.steps().mutate(mutation), fence=fence)
 
 
-async def _compact(memory: RuntimeMemory, value: Any, fence: str) -> Outcome:
+async def _compact(memory: RuntimeMemory, value: Any, fence: str) -> Change:
     request = record(value, "input")
     mutation = read_mutation(request.get("mutation"))
     step = memory.steps().compact(
@@ -114,7 +114,7 @@ async def _compact(memory: RuntimeMemory, value: Any, fence: str) -> Outcome:
     return await memory.change(mutation.target, step, fence=fence)
 
 
-async def _archive(memory: RuntimeMemory, value: Any, fence: str) -> Outcome:
+async def _archive(memory: RuntimeMemory, value: Any, fence: str) -> Change:
     request = record(value, "input")
     mutation = read_mutation(request.get("mutation"))
     step = memory.steps().archive(
@@ -160,7 +160,7 @@ _READS: Final[Mapping[str, Callable[[RuntimeMemory, Any], Awaitable[Any]]]] = {
     "edits": _edits,
     "compare-edit": _compare,
 }
-_MUTATIONS: Final[Mapping[str, Callable[[RuntimeMemory, Any, str], Awaitable[Outcome]]]] = {
+_MUTATIONS: Final[Mapping[str, Callable[[RuntimeMemory, Any, str], Awaitable[Change]]]] = {
     "mutate": _mutate,
     "compact-and-mutate": _compact,
     "archive-and-mutate": _archive,

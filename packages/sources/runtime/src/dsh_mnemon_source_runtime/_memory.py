@@ -26,14 +26,6 @@ def _combine(user: State, local: State) -> State:
     return state_of((*of_target(user.entries, "user"), *of_target(local.entries, "memory")))
 
 
-@attrs.frozen(kw_only=True)
-class Outcome:
-    """What a change answers, and the view revision after it."""
-
-    answer: dict[str, Any]
-    revision: str
-
-
 class RuntimeMemory:
     """The effective memory of one Source instance.
 
@@ -97,8 +89,8 @@ class RuntimeMemory:
         """Return the steps that can be taken now, for `change`."""
         return Steps(limits=self.limits, now=iso_utc(self.clock()))
 
-    async def change(self, target: Target, step: Step, *, fence: str | None = None) -> Outcome:
-        """Take one step under the lock of a target's store.
+    async def change(self, target: Target, step: Step, *, fence: str | None = None) -> Change:
+        """Take one step under the lock of a target's store and say which view revision it makes.
 
         Args:
             target: Whose store changes.
@@ -110,7 +102,6 @@ class RuntimeMemory:
             MnemonError: The step refuses, or the files cannot be written; nothing changed, but
                 the local archive may hold copies.
         """
-        revisions: list[str] = []
 
         def fenced(state: State) -> Change:
             if fence is not None and self._view(target, state).revision != fence:
@@ -121,11 +112,9 @@ class RuntimeMemory:
                 )
             change = step(state)
             after = state if change.entries is None else state_of(change.entries)
-            revisions.append(self._view(target, after).revision)
-            return change
+            return attrs.evolve(change, view_revision=self._view(target, after).revision)
 
-        change = await self.store(target).change(fenced)
-        return Outcome(answer=change.answer, revision=revisions[0])
+        return await self.store(target).change(fenced)
 
     async def plan(self, mutation: Mutation) -> dict[str, Any]:
         """Describe what a mutation needs; see `_capacity.plan`. Nothing is written.

@@ -154,7 +154,7 @@ class RuntimeStore:
                     return self._cache
                 data = file.read()
         except FileNotFoundError:
-            return _Loaded(state=state_of(()), data=None, signature=None)
+            return _ABSENT
         except OSError as error:
             raise storage_error(error, self.path, code="store-unreadable") from error
         try:

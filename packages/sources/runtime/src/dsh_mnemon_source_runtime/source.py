@@ -151,12 +151,12 @@ class RuntimeSource:
             raise InputError("action-unsupported", "Runtime offers the action mutate only")
         mutation = read_mutation(request.input)
         step = self._memory.steps().mutate(mutation)
-        outcome = await self._memory.change(mutation.target, step)
+        change = await self._memory.change(mutation.target, step)
         return create_receipt(
             request,
             completion="committed",
-            revision=outcome.revision,
-            details=outcome.answer,
+            revision=change.view_revision,
+            details=change.answer,
             now=self._memory.clock,
         )
 
@@ -167,8 +167,8 @@ class RuntimeSource:
             MnemonError: The operation is unknown, refused or fails.
         """
         if request.mode == "mutate":
-            outcome = await _manage.mutate(self._memory, request)
-            return ManagementResult(revision=outcome.revision, value=outcome.answer)
+            change = await _manage.mutate(self._memory, request)
+            return ManagementResult(revision=change.view_revision, value=change.answer)
         value = await _manage.read(self._memory, request)
         try:
             revision = (await self._memory.current()).revision

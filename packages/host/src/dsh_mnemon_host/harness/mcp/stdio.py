@@ -1,0 +1,107 @@
+"""The MCP server on the process's standard streams (host.md §23.2 B)."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import AsyncIterable, Awaitable, Callable
+from typing import Any, Final, cast
+
+import anyio
+from anyio.streams.memory import MemoryObjectSendStream
+from dsh_mnemon_core.errors import InputError
+from mcp import types
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+from dsh_mnemon_host.harness.mcp.harness import McpHarness
+from dsh_mnemon_host.harness.mcp.server import build_server
+from dsh_mnemon_host.memory_host import MemoryHost
+
+__all__ = ("serve_stdio", "unreadable")
+
+_Item = SessionMessage | Exception
+
+_NO_UNICODE: Final = InputError(
+    "text-not-unicode", "The message holds text that is not well-formed Unicode."
+)
+_NO_JSON: Final = InputError("message-malformed", "The message is not one line of JSON.")
+_NO_REQUEST: Final = InputError("message-malformed", "The message is no JSON-RPC 2.0 message.")
+
+
+async def serve_stdio(host: MemoryHost, *, workspace: str | None = None) -> None:
+    """Serve the client at the other end of stdin and stdout until it closes stdin.
+
+    Standard output carries the protocol and nothing else: while this runs, whatever else writes
+    to it ends up on standard error.
+
+    Args:
+        host: The memory Host; it stays open.
+        workspace: Absolute workspace; when absent, the client's first root, else the Host's.
+    """
+    harness = McpHarness(host)
+    detach = host.attach(harness)
+    # What is no UTF-8 must be refused; the SDK's own reader would replace it silently.
+    source = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="surrogateescape")
+    try:
+        server = build_server(harness, workspace=workspace)
+        async with (
+            stdio_server(stdin=anyio.wrap_file(source)) as (incoming, outgoing),
+            anyio.create_task_group() as tasks,
+        ):
+            send, receive = anyio.create_memory_object_stream[_Item]()
+            tasks.start_soon(_relay, incoming, send, outgoing.send)
+            await server.run(receive, outgoing, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
+    finally:
+        source.detach()  # the buffer is the process's, not ours to close
+        detach()
+
+
+async def _relay(
+    incoming: AsyncIterable[_Item],
+    send: MemoryObjectSendStream[_Item],
+    answer: Callable[[SessionMessage], Awaitable[None]],
+) -> None:
+    """Pass messages on; answer the unreadable ones, for which a client would wait in vain."""
+    async with send:
+        async for item in incoming:
+            if isinstance(item, Exception):
+                await answer(SessionMessage(unreadable(item)))
+            else:
+                await send.send(item)
+
+
+def unreadable(error: Exception) -> types.JSONRPCError:
+    """Answer a line that is no message, with the id it has, if it has a usable one."""
+    line = error.errors(include_url=False)[0]["input"] if isinstance(error, ValidationError) else ""
+    try:
+        message: Any = json.loads(line)
+    except (TypeError, ValueError, RecursionError):
+        message, code, reason = None, types.PARSE_ERROR, _NO_JSON
+    else:
+        code, reason = types.INVALID_REQUEST, _NO_REQUEST
+    if not _well_formed(line if message is None else message):
+        code, reason = types.INVALID_REQUEST, _NO_UNICODE
+    text = f"{reason.message} ({reason.code})"
+    return types.JSONRPCError(
+        jsonrpc="2.0",
+        id=_id(message),
+        error=types.ErrorData(code=code, message=text, data={"code": reason.code}),
+    )
+
+
+def _well_formed(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _id(message: Any) -> str | int | None:
+    found = cast("dict[str, Any]", message).get("id") if isinstance(message, dict) else None
+    usable = isinstance(found, (str, int)) and not isinstance(found, bool) and _well_formed(found)
+    return cast("str | int", found) if usable else None
