@@ -113,7 +113,7 @@ def test_a_relative_root_from_the_environment_starts_at_the_current_directory(
     tmp_path, monkeypatch
 ):
     env = {"MNEMON_DATA_DIR": "memory"}
-    assert _resolved(env=env, cwd="/work").global_root == Path("/work/memory")
+    assert _resolved(env=env, cwd="/srv").global_root == Path("/srv/memory")
     monkeypatch.chdir(tmp_path)
     assert _resolved(env=env).global_root == tmp_path / "memory"
 

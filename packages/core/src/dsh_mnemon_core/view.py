@@ -98,14 +98,11 @@ class Presentation:
 
 
 @attrs.frozen(kw_only=True)
-class SourcePresentation:
+class SourcePresentation(Presentation):
     """A `Presentation` inside a View, with the Source and the mode it belongs to."""
 
     source_instance_key: str
     mode: ProjectionMode
-    visible_items: int
-    total_items: int | None = None
-    items: tuple[PresentationItem, ...] | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import Literal
 from uuid import uuid4
 
@@ -38,12 +38,15 @@ class Execution:
         agent_id: The executing Agent.
         graph: The graph it runs on.
         context: The pinned turn; the object is the execution identity.
+        users: How many workflows share it.
+        closed: Whether it has ended; what it was doing may still be stopping.
     """
 
     kind: Literal["turn", "workflow"]
     agent_id: str
     graph: RuntimeGraph
     context: TurnContext
+    _vacate: Callable[[], None]
     users: int = 0
     closed: bool = False
     _work: set[anyio.CancelScope] = attrs.field(factory=set[anyio.CancelScope])
@@ -63,21 +66,41 @@ class Execution:
                 yield
             finally:
                 self._work.discard(scope)
+                self._settle()
         if scope.cancelled_caught:
             raise TurnError("turn-ended", "the turn ended while this call ran")
 
-    def abort(self) -> None:
-        """Cancel the running work and refuse more."""
+    def close(self) -> None:
+        """End the turn and cancel its work; the slot is free once all of that has stopped."""
+        if self.closed:
+            return
         self.closed = True
+        if self.graph.turns.turn(self.context.turn_id) is self.context:
+            self.graph.turns.end_turn(self.context.turn_id)
         for scope in tuple(self._work):
             scope.cancel()
+        self._settle()
+
+    def _settle(self) -> None:
+        if self.closed and not self._work:
+            self._vacate()
 
 
 @attrs.define(eq=False)
-class _Slot:
-    done: anyio.Event = attrs.field(factory=anyio.Event)
+class _Seat:
+    """The one slot of an Agent.
+
+    Attributes:
+        gate: Held from before a slot opens until its cleanup is complete; first come first served.
+        wanted: How many have the slot or wait for it.
+        opening: Set once whoever asked last has the slot or gave up; ``None`` when nobody waits.
+        execution: Who had it last.
+    """
+
+    gate: anyio.Semaphore = attrs.field(factory=lambda: anyio.Semaphore(1))
+    wanted: int = 0
+    opening: anyio.Event | None = None
     execution: Execution | None = None
-    aborted: bool = False
 
 
 class MemoryExecutions:
@@ -85,14 +108,13 @@ class MemoryExecutions:
 
     def __init__(self, live: LiveRuntime) -> None:
         self._live = live
-        self._slots: dict[str, _Slot] = {}
-        self._owned: dict[int, Callable[[], None]] = {}
+        self._seats: dict[str, _Seat] = {}
         self._disposed = False
 
     def active(self, agent_id: str) -> Execution | None:
         """Return the open execution of an Agent."""
-        slot = self._slots.get(agent_id)
-        execution = slot.execution if slot else None
+        seat = self._seats.get(agent_id)
+        execution = seat.execution if seat else None
         return execution if execution is not None and not execution.closed else None
 
     async def turn(
@@ -108,11 +130,15 @@ class MemoryExecutions:
 
     @asynccontextmanager
     async def workflow(self, agent: AgentRef, operation: str) -> AsyncGenerator[Execution]:
-        """Run background work on an Agent, sharing its open slot if there is one."""
-        execution = self.active(agent.id)
-        if execution is None:
-            scenario = f"agent.{operation}"
-            execution = await self._open("workflow", agent, f"workflow:{uuid4()}", scenario, None)
+        """Run background work on an Agent, sharing its open slot if there is one.
+
+        A turn is only borrowed; a slot of its own closes with the last workflow that uses it.
+
+        Raises:
+            TurnError: ``turn-ended`` when the slot ended meanwhile.
+            MnemonError: As `turn`.
+        """
+        execution = await self._shared(agent, operation)
         execution.users += 1
         try:
             async with execution.work():
@@ -120,40 +146,42 @@ class MemoryExecutions:
         finally:
             execution.users -= 1
             if execution.kind == "workflow" and not execution.users:
-                self.close(execution)
+                execution.close()
+
+    async def _shared(self, agent: AgentRef, operation: str) -> Execution:
+        """Return the slot that is open, or that is being opened, or a new one."""
+        while True:
+            execution, seat = self.active(agent.id), self._seats.get(agent.id)
+            if execution is not None:
+                return execution
+            if seat is None or seat.opening is None:
+                scenario = f"agent.{operation}"
+                return await self._open("workflow", agent, f"workflow:{uuid4()}", scenario, None)
+            await seat.opening.wait()
 
     def close(self, execution: Execution) -> None:
-        """End a slot: abort its work, end its turn, let the next one in; idempotent."""
-        release = self._owned.pop(id(execution), None)
-        if release is not None:
-            execution.abort()
-            release()
+        """End a slot: end its turn, cancel its work, then let the next one in; idempotent."""
+        execution.close()
 
     def retain(self, agent: AgentRef, delegation: Delegation) -> Callable[[], None]:
-        """Keep a delegated View and bind the Agent to its graph; one release undoes both."""
-        unbind = self._live.bind_agent(agent.id, delegation.graph)
-        let_go: Callable[[], None] | None = None
-        try:
+        """Keep a delegated View and bind the Agent to its graph; one release undoes both.
+
+        Raises:
+            ConflictError: ``agent-already-bound``.
+            TurnError: ``view-not-pinned``.
+        """
+        with ExitStack() as undo:
+            undo.callback(self._live.bind_agent(agent.id, delegation.graph))
             if delegation.view_id is not None:
-                let_go = delegation.graph.turns.retain_view(delegation.view_id)
-        except BaseException:
-            unbind()
-            raise
-
-        def release() -> None:
-            if let_go is not None:
-                let_go()
-            unbind()
-
-        return release
+                undo.callback(delegation.graph.turns.retain_view(delegation.view_id))
+            return undo.pop_all().close
 
     def dispose(self) -> None:
         """Refuse new slots, abort and close everything."""
         self._disposed = True
-        for slot in tuple(self._slots.values()):
-            slot.aborted = True
-            if slot.execution is not None:
-                self.close(slot.execution)
+        for seat in tuple(self._seats.values()):
+            if seat.execution is not None:
+                seat.execution.close()
 
     async def _open(
         self,
@@ -163,50 +191,44 @@ class MemoryExecutions:
         scenario: str,
         delegation: Delegation | None,
     ) -> Execution:
-        former = self._slots.get(agent.id)
-        slot = self._slots[agent.id] = _Slot()
-        try:
-            if former is not None:
-                await former.done.wait()
-            if self._disposed or slot.aborted:
-                raise LifecycleError("host-disposed", "the memory Host is closing")
-            graph = delegation.graph if delegation else await self._live.for_agent(agent)
-            unbind = self._bind(agent, graph, delegation)
+        seat = self._seats.setdefault(agent.id, _Seat())
+        with ExitStack() as undo:
+            undo.callback(self._enter(agent.id, seat))
+            opening = seat.opening = anyio.Event()
             try:
+                await seat.gate.acquire()
+                undo.callback(seat.gate.release)
+                if self._disposed:
+                    raise _closing()
+                graph = delegation.graph if delegation else await self._live.for_agent(agent)
+                if self._live.bound(agent.id) is None:  # a child is bound for its whole life
+                    undo.callback(self._live.bind_agent(agent.id, graph))
                 context = await _pin(graph, agent, turn_id, scenario, delegation)
-            except BaseException:
-                graph.turns.end_turn(turn_id)
-                unbind()
-                raise
-        except BaseException:
-            self._finish(agent.id, slot)
-            raise
-        execution = slot.execution = Execution(kind, agent.id, graph, context)
-
-        def release() -> None:
-            if graph.turns.turn(turn_id) is context:
-                graph.turns.end_turn(turn_id)
-            unbind()
-            self._finish(agent.id, slot)
-
-        self._owned[id(execution)] = release
+                execution = Execution(kind, agent.id, graph, context, undo.pop_all().close)
+                seat.execution = execution
+            finally:
+                opening.set()
+                if seat.opening is opening:
+                    seat.opening = None
+        if self._disposed:  # since the View began to be composed
+            execution.close()
+            raise _closing()
         return execution
 
-    def _bind(
-        self, agent: AgentRef, graph: RuntimeGraph, delegation: Delegation | None
-    ) -> Callable[[], None]:
-        if delegation is not None or self._live.bound(agent.id) is not None:
-            return _nothing  # a child is bound for its whole life
-        return self._live.bind_agent(agent.id, graph)
+    def _enter(self, agent_id: str, seat: _Seat) -> Callable[[], None]:
+        """Count somebody who wants a seat; the answer counts it off."""
+        seat.wanted += 1
 
-    def _finish(self, agent_id: str, slot: _Slot) -> None:
-        slot.done.set()
-        if self._slots.get(agent_id) is slot:
-            del self._slots[agent_id]
+        def leave() -> None:
+            seat.wanted -= 1
+            if not seat.wanted:
+                del self._seats[agent_id]
+
+        return leave
 
 
-def _nothing() -> None:
-    """Release what was never taken."""
+def _closing() -> LifecycleError:
+    return LifecycleError("host-disposed", "the memory Host is closing")
 
 
 async def _pin(

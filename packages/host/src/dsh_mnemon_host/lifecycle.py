@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from dsh_mnemon_core.errors import MnemonError
+from dsh_mnemon_core.errors import LifecycleError, MnemonError
 
 from dsh_mnemon_host.agent_host import AgentRef, Message, Section, SessionStart
 from dsh_mnemon_host.executions import Delegation, MemoryExecutions
@@ -52,24 +52,31 @@ class Lifecycle:
 
     async def agent_created(self, agent: AgentRef, start: SessionStart) -> None:
         """Take an Agent over; a child of a live parent retains its parent's View at once."""
-        if agent.id in self._memories or agent.origin == "task":
-            return
         if agent.origin == "root":
-            self._memories[agent.id] = AgentMemory(agent, self._executions)
-            await self.session_started(agent, start)
-            return
-        delegation = await self._delegated(agent)
-        if delegation is not None:
-            release = self._executions.retain(agent, delegation)
-            self._memories[agent.id] = AgentMemory(agent, self._executions, delegation, release)
+            self.adopt(agent)
+        elif agent.origin == "child" and agent.id not in self._memories:
+            try:
+                await self._take_child(agent)
+            except MnemonError as error:
+                self._note(agent, error)
 
-    async def _delegated(self, child: AgentRef) -> Delegation | None:
-        """Capture from the parent: its pinned turn, else its own delegation, else its scope."""
+    def adopt(self, agent: AgentRef) -> None:
+        """Take a conversation Agent over, unless it is already; one that lives counts as new."""
+        if agent.id not in self._memories:
+            self._memories[agent.id] = AgentMemory(agent, self._executions)
+
+    async def _take_child(self, child: AgentRef) -> None:
         parent = self._memories.get(child.parent_id or "")
         if parent is None:
-            return None  # a child whose parent is not live has no memory of its own
+            return  # a child whose parent is not live has no memory of its own
+        delegation = await self._delegated(parent)
+        release = self._executions.retain(child, delegation)
+        self._memories[child.id] = AgentMemory(child, self._executions, delegation, release)
+
+    async def _delegated(self, parent: AgentMemory) -> Delegation:
+        """Capture from a parent: its pinned turn, else its own delegation, else its scope."""
         execution = parent.execution
-        if execution is not None:
+        if execution is not None and not execution.closed:
             view = execution.context.view
             return Delegation(graph=execution.graph, scope=execution.context.scope, view_id=view.id)
         if parent.delegation is not None:
@@ -79,8 +86,12 @@ class Lifecycle:
 
     async def agent_disposed(self, agent: AgentRef) -> None:
         """Let an Agent go, with its pin and its delegation."""
-        memory = self._memories.pop(agent.id, None)
-        self._problems.pop(agent.id, None)
+        self.release(agent.id)
+
+    def release(self, agent_id: str) -> None:
+        """Let an Agent go; idempotent."""
+        memory = self._memories.pop(agent_id, None)
+        self._problems.pop(agent_id, None)
         if memory is not None:
             memory.dispose()
 
@@ -97,12 +108,11 @@ class Lifecycle:
         memory = self._memories.get(agent.id)
         if memory is None:
             return list(sections)
-        await self._settings.refresh()
         try:
+            await self._settings.refresh()
             await memory.begin(turn)
-        except MnemonError as error:
-            self._problems[agent.id] = error
-            _log.warning("turn %s of %s has no memory: %s", turn, agent.id, error)
+        except Exception as error:  # whatever is wrong with memory, the turn goes on
+            self._note(agent, error)
             routing = self._live.config.config.routing_guidance
             return replace_own(sections, own_sections(None, routing=routing))
         self._problems.pop(agent.id, None)
@@ -113,20 +123,38 @@ class Lifecycle:
     ) -> list[Message]:
         """Return the cue and the Wake that the first step needs."""
         memory = self._memories.get(agent.id)
-        return memory.messages(batch) if memory is not None and step == 1 else []
+        if memory is None:
+            return []
+        try:
+            return memory.messages(turn, step, batch)
+        except Exception as error:  # as above
+            self._note(agent, error)
+            return []
 
     async def step_rejected(self, agent: AgentRef, turn: int) -> None:
         """Release the pin: the step does not run."""
-        await self.turn_ended(agent, turn)
-
-    async def turn_ended(self, agent: AgentRef, turn: int) -> None:
-        """Release the pin of the turn."""
         memory = self._memories.get(agent.id)
         if memory is not None:
-            memory.end()
+            memory.reject(turn)
 
-    async def dispose(self) -> None:
+    async def turn_ended(self, agent: AgentRef, turn: int) -> None:
+        """Release the pin of the turn; that of a later one stays."""
+        memory = self._memories.get(agent.id)
+        if memory is not None:
+            memory.end(turn)
+
+    def dispose(self) -> None:
         """Let every Agent go, children first."""
-        for memory in reversed(tuple(self._memories.values())):
-            memory.dispose()
-        self._memories.clear()
+        for agent_id in reversed(tuple(self._memories)):
+            self.release(agent_id)
+
+    def _note(self, agent: AgentRef, error: Exception) -> None:
+        """Remember why an Agent goes without memory, and log it."""
+        if isinstance(error, MnemonError):
+            _log.warning("%s goes on without memory: %s", agent.id, error)
+            self._problems[agent.id] = error
+        else:
+            _log.exception("%s goes on without memory", agent.id, exc_info=error)
+            self._problems[agent.id] = LifecycleError(
+                "memory-failed", "memory failed in an unexpected way; its log says how"
+            )

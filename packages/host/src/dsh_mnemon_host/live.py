@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from uuid import uuid4
 
 import anyio
 from anyio.abc import TaskGroup
@@ -57,8 +59,7 @@ class LiveRuntime:
         self._cached.clear()
         self._remember(following)
         for graph in former:
-            self._retired.add(graph)
-            self._drain(graph)
+            self._retire(graph)
 
     async def for_workspace(self, workspace: str | None) -> RuntimeGraph:
         """Return the graph of a workspace under the configuration in force.
@@ -66,13 +67,17 @@ class LiveRuntime:
         Raises:
             LifecycleError: ``workspace-required`` under a workspace scope without a workspace.
         """
-        key = self._key(workspace)
-        if key is None:
+        if self._key(workspace) is None:
             return self.current
         async with self._gate:
-            if key not in self._cached:
-                self._cached[key] = await self._build(self.config, workspace)
-            return self._cached[key]
+            while (key := self._key(workspace)) is not None and key not in self._cached:
+                config = self.config
+                graph = await self._build(config, workspace)
+                if config is self.config:
+                    self._cached[key] = graph
+                else:  # another configuration came into force meanwhile
+                    self._retire(graph)
+            return self.current if key is None else self._cached[key]
 
     async def for_agent(self, agent: AgentRef) -> RuntimeGraph:
         """Return an Agent's own binding, else its parent's, else that of its workspace."""
@@ -102,12 +107,31 @@ class LiveRuntime:
         """Return the graph an Agent is bound to."""
         return self._bound.get(agent_id)
 
+    @contextmanager
+    def held(self, graph: RuntimeGraph) -> Generator[None]:
+        """Keep a graph alive for one operation, so that it ends where it began."""
+        release = self.bind_agent(f"operation:{uuid4()}", graph)
+        try:
+            yield
+        finally:
+            release()
+
     async def dispose(self) -> None:
-        """Dispose every graph once."""
-        for graph in (*self.graphs, *self._retired):
-            await graph.dispose()
+        """Dispose every graph once.
+
+        Raises:
+            ExceptionGroup: What could not be disposed; the rest is disposed.
+        """
+        graphs, failures = (*self.graphs, *self._retired), list[Exception]()
         self._retired.clear()
         self._cached.clear()
+        for graph in graphs:
+            try:
+                await graph.dispose()
+            except ExceptionGroup as group:
+                failures.extend(group.exceptions)
+        if failures:
+            raise ExceptionGroup("memory graphs could not be disposed cleanly", failures)
 
     def _key(self, workspace: str | None) -> str | None:
         scope = self.config.storage_scope
@@ -123,6 +147,10 @@ class LiveRuntime:
     def _remember(self, graph: RuntimeGraph) -> None:
         if graph.layout.workspace is not None:
             self._cached[str(graph.layout.workspace)] = graph
+
+    def _retire(self, graph: RuntimeGraph) -> None:
+        self._retired.add(graph)
+        self._drain(graph)
 
     def _drain(self, graph: RuntimeGraph) -> None:
         if graph in self._retired and graph not in self._bound.values():

@@ -6,16 +6,19 @@ import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import anyio
+import attrs
 from anyio.abc import TaskGroup
 from dsh_mnemon_core.errors import ConfigurationError, TurnError
 from dsh_mnemon_core.fiber import open_root
 from dsh_mnemon_core.instant import utc_now
 from dsh_mnemon_core.profile import MountedProfile, Profile, load_profile, mount_profile
 from dsh_mnemon_core.runtime import MemoryRuntime, open_runtime
+from dsh_mnemon_core.scope import Capability
 from dsh_mnemon_core.source import ManagementResult
 from pydantic import BaseModel
 
@@ -26,6 +29,7 @@ from dsh_mnemon_host.graph import RuntimeGraph, build_graph
 from dsh_mnemon_host.harness.loop import LoopAgent, LoopHarness
 from dsh_mnemon_host.lifecycle import Lifecycle
 from dsh_mnemon_host.live import LiveRuntime
+from dsh_mnemon_host.participation import require
 from dsh_mnemon_host.seat import HOST_SEAT, HostSeat
 from dsh_mnemon_host.settings import FileSettings, settings_path
 from dsh_mnemon_host.source_session import SourceSession, open_source
@@ -68,7 +72,8 @@ class MemoryHost:
         self.executions = MemoryExecutions(live)
         self.lifecycle = Lifecycle(live, self.executions, settings)
         self._actions = Actions(RuntimeWriter(), lambda: live.config, now)
-        self._attached: dict[AgentHost, Disposer] = {}
+        self._tools = build_tools(self.pinned, self._actions)
+        self._attached: dict[AgentHost, _Attached] = {}
         self._loop: LoopHarness | None = None
 
     @classmethod
@@ -134,10 +139,12 @@ class MemoryHost:
             raise failure
 
     def tools(self) -> tuple[ToolSpec, ...]:
-        """Return the tools of the configuration in force; write tools only while writes are on."""
-        return build_tools(
-            self.pinned, self._actions, write_enabled=self.live.config.config.write_enabled
-        )
+        """Return the tools of the configuration in force; write tools only while writes are on.
+
+        A tool that was published earlier refuses by itself when it is called later (D49).
+        """
+        writes = self.live.config.config.write_enabled
+        return tuple(tool for tool in self._tools if writes or not tool.writes)
 
     def pinned(self, agent: AgentRef) -> Execution:
         """Return the execution of an Agent's own open turn.
@@ -157,18 +164,27 @@ class MemoryHost:
         """Serve a harness: take its Agents over and publish the tools.
 
         Returns:
-            Detaches the harness again.
+            Detaches the harness again, and lets its Agents go.
         """
-        unsubscribe = harness.subscribe(self.lifecycle)
-        unregister = harness.register_tools(self.tools())
+        tools = self.tools()
+        attached = self._attached[harness] = _Attached(
+            unsubscribe=harness.subscribe(self.lifecycle),
+            unregister=harness.register_tools(tools),
+            published=tools,
+        )
+        for agent in harness.roots():
+            self.lifecycle.adopt(agent)
+        return partial(self._detach, harness, attached)
 
-        def detach() -> None:
-            if self._attached.pop(harness, None) is not None:
-                unregister()
-                unsubscribe()
-
-        self._attached[harness] = detach
-        return detach
+    def _detach(self, harness: AgentHost, attached: _Attached) -> None:
+        if self._attached.get(harness) is not attached:
+            return
+        del self._attached[harness]
+        for agent in self.lifecycle.agents:
+            if harness.agent(agent.id) is not None:
+                self.lifecycle.release(agent.id)
+        attached.unregister()
+        attached.unsubscribe()
 
     @property
     def harnesses(self) -> Sequence[AgentHost]:
@@ -181,21 +197,40 @@ class MemoryHost:
         Args:
             agent_id: Id of the Agent, stable over its session.
             workspace: Absolute workspace of its session; the Host's when absent.
+
+        Raises:
+            InputError: ``workspace-not-absolute``, ``text-not-unicode``, or ``agent-exists`` when
+                the Agent lives in another workspace.
         """
         if self._loop is None:
             self._loop = LoopHarness()
             self.attach(self._loop)
-        return self._loop.open_agent(agent_id, workspace or self.workspace)
+        place = None if workspace is None else str(read_workspace(workspace))
+        return self._loop.open_agent(agent_id, place, default=self.workspace)
 
-    async def source(self, type_id: str, *, workspace: str | None = None) -> SourceSession:
+    async def source(
+        self,
+        type_id: str,
+        *,
+        workspace: str | None = None,
+        capability: Capability | None = None,
+    ) -> SourceSession:
         """Open the management plane of the default Source of a type, for a workspace.
+
+        Args:
+            type_id: Type of the Source.
+            workspace: Absolute workspace; the Host's when absent.
+            capability: What a person wants of its data; absent where only its condition is asked.
 
         Raises:
             CompositionUnavailable: Nothing is composed.
-            AuthorityError: ``source-not-installed`` or ``source-ambiguous``.
+            AuthorityError: ``source-not-installed``, ``source-ambiguous``, or ``layer-off`` when
+                the settings do not let a person use this capability (host.md §4.3).
         """
         place = workspace or self.workspace
         graph = await self.live.for_workspace(place)
+        if capability is not None:
+            require(graph.config.config, type_id, capability)
         return open_source(graph, type_id, graph.scope(place))
 
     async def write_runtime(
@@ -211,18 +246,25 @@ class MemoryHost:
             The revision after it, and the details of sources.md §2.2.
 
         Raises:
+            AuthorityError: ``writes-disabled``, ``layer-off``.
             MnemonError: What the Source or its capacity workflow refuses.
         """
-        session = await self.source("runtime", workspace=workspace)
-        return await self._actions.manage_runtime(session, dict(mutation))
+        self._actions.check_writable()
+        session = await self.source("runtime", workspace=workspace, capability="write")
+        with self.live.held(session.graph):
+            return await self._actions.manage_runtime(session, dict(mutation))
 
     async def graph(self) -> RuntimeGraph:
         """Return the graph that serves the default workspace."""
         return await self.live.for_workspace(self.workspace)
 
     async def _settings_changed(self, _namespace: str, _value: BaseModel) -> None:
-        for harness in self._attached:
-            harness.register_tools(self.tools())
+        """Publish the tools anew where another list is in force now."""
+        tools = self.tools()
+        for harness, attached in self._attached.items():
+            if attached.published != tools:
+                attached.unregister = harness.register_tools(tools)
+                attached.published = tools
 
     @asynccontextmanager
     async def _closing(self) -> AsyncGenerator[None]:
@@ -234,12 +276,21 @@ class MemoryHost:
                 await self._close()
 
     async def _close(self) -> None:
-        for detach in tuple(self._attached.values()):
-            detach()
+        for harness, attached in tuple(self._attached.items()):
+            self._detach(harness, attached)
         self.settings.close()
-        await self.lifecycle.dispose()
+        self.lifecycle.dispose()
         self.executions.dispose()
         await self.live.dispose()
+
+
+@attrs.define(kw_only=True, eq=False)
+class _Attached:
+    """What one harness was given, and how it is taken back."""
+
+    unsubscribe: Disposer
+    unregister: Disposer
+    published: tuple[ToolSpec, ...]
 
 
 class _Opening:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
+from dsh_mnemon_core.errors import AuthorityError
 from dsh_mnemon_core.scope import CAPABILITIES, Capability
 
 from dsh_mnemon_host.config import HostConfig
 
-__all__ = ("Trigger", "permits", "permitted_capabilities")
+__all__ = ("Trigger", "permits", "permitted_capabilities", "require")
 
 Trigger: TypeAlias = Literal["manual", "automatic"]
 """A person asked, or a tool, hook or background job did."""
@@ -35,6 +36,21 @@ def permits(config: HostConfig, type_id: str, capability: Capability, trigger: T
     return layer.enabled and setting in (
         ("automatic",) if trigger == "automatic" else ("automatic", "manual")
     )
+
+
+def require(config: HostConfig, type_id: str, capability: Capability) -> None:
+    """Refuse what the settings do not let a person do.
+
+    Raises:
+        AuthorityError: ``layer-off``.
+    """
+    if not permits(config, type_id, capability, "manual"):
+        raise AuthorityError(
+            "layer-off",
+            f"memoryTopology.layers.{type_id} is off, or does not permit {capability}; "
+            "nothing was changed",
+            details={"layer": type_id, "capability": capability},
+        )
 
 
 def permitted_capabilities(config: HostConfig, type_id: str) -> tuple[Capability, ...]:

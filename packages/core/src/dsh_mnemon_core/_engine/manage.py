@@ -106,7 +106,11 @@ async def execute_management(
 async def _fence(generation: Generation, request: ManagementRequest, key: str) -> None:
     facts = await _facts(generation, key, request.scope, "mutate")
     if facts.availability == UNAVAILABLE:
-        raise ManagementError("management-source-unavailable", f"{key} is unavailable")
+        hints = facts.hints if isinstance(facts.hints, dict) else {}
+        reason = f": {hints['reason']}" if "reason" in hints else ""
+        raise ManagementError(
+            "management-source-unavailable", f"{key} is unavailable{reason}", details=hints
+        )
     if facts.revision != request.expected_revision:
         raise ManagementError(
             "management-revision-conflict",

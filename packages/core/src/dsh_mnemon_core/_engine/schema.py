@@ -12,6 +12,7 @@ from dsh_mnemon_core.values import canonical, json_clone, thaw
 from dsh_mnemon_core.wire import nearest
 
 if TYPE_CHECKING:
+    from jsonschema import ValidationError
     from jsonschema.protocols import Validator
 
 
@@ -25,36 +26,50 @@ def check_input(schema: Any, value: Any, label: str) -> Any:
 
     Raises:
         InputError: ``input-invalid``, saying where and what was wrong.
-        DefinitionError: ``input-schema-invalid``, when the plugin's schema itself is none.
+        DefinitionError: ``input-schema-invalid``, when the plugin's schema itself is none or
+            refers to what it does not contain; nothing is ever fetched.
     """
     frozen = json_clone(value, "input")
     if not isinstance(schema, Mapping):
         return frozen
-    text = canonical(cast("object", schema))
-    error = next(_validator(text).iter_errors(thaw(frozen)), None)
+    error = _first_error(canonical(cast("object", schema)), thaw(frozen))
     if error is not None:
-        where = "/".join(str(part) for part in error.absolute_path) or "input"
+        path = [str(part) for part in error.absolute_path]
         raise InputError(
             "input-invalid",
-            f"{label}: {where}: {error.message}{_hint(error)}",
-            details={"path": [str(part) for part in error.absolute_path]},
+            f"{label}: {'/'.join(path) or 'input'}: {error.message}{_hint(error)}",
+            details={"path": path},
         )
     return frozen
 
 
+# The validator is imported below: a command that reads no input should not pay for it.
+
+
+def _first_error(schema: str, value: Any) -> ValidationError | None:
+    from referencing.exceptions import Unresolvable
+
+    try:
+        return next(_validator(schema).iter_errors(value), None)
+    except Unresolvable as error:
+        raise _bad_schema(error) from None
+
+
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Validator:
-    # Imported here: a command that reads no input should not pay for the validator.
     from jsonschema import Draft202012Validator, SchemaError
+    from referencing import Registry
 
     plain = json.loads(schema)
     try:
         Draft202012Validator.check_schema(plain)
     except SchemaError as error:
-        raise DefinitionError(
-            "input-schema-invalid", f"bad input schema: {error.message}"
-        ) from None
-    return Draft202012Validator(plain)
+        raise _bad_schema(error) from None
+    return Draft202012Validator(plain, registry=Registry())
+
+
+def _bad_schema(error: Exception) -> DefinitionError:
+    return DefinitionError("input-schema-invalid", f"bad input schema: {error}")
 
 
 def _hint(error: Any) -> str:
@@ -62,5 +77,4 @@ def _hint(error: Any) -> str:
     if error.validator != "additionalProperties":
         return ""
     known = error.schema.get("properties", {})
-    unknown = next((key for key in error.instance if key not in known), "")
-    return nearest(unknown, known)
+    return nearest(next(key for key in error.instance if key not in known), known)

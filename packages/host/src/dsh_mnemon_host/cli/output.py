@@ -26,7 +26,9 @@ def print_error(error: MnemonError, *, as_json: bool) -> None:
     if as_json:
         print_json({"error": error.to_wire()})
     else:
-        _write(sys.stderr, f"error: {error.message} [{error.code}]")
+        file = str(error.details.get("file", ""))
+        where = f" ({file})" if file and file not in error.message else ""
+        _write(sys.stderr, f"error: {error.message}{where} [{error.code}]")
 
 
 def _write(stream: Any, text: str) -> None:

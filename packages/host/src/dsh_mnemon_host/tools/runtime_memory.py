@@ -91,8 +91,10 @@ async def write_runtime_memory(
 
     Raises:
         InputError: ``content`` or ``old_text`` is missing for the action.
-        AuthorityError: ``action-unavailable``: this View offers no Runtime memory.
+        AuthorityError: ``writes-disabled``; ``action-unavailable``: this View offers no Runtime
+            memory.
     """
+    actions.check_writable(execution)
     _check_present(arguments)
     with execution.graph.attachment.host.acquire(
         execution.context.view.runtime_generation

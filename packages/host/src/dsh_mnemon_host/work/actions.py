@@ -50,12 +50,11 @@ class Actions:
             MnemonError: What the Source or its workflow refuses.
         """
         turns, turn_id = execution.graph.turns, execution.context.turn_id
-        if not self._writes_enabled(execution):
-            raise _writes_disabled()
+        self.check_writable(execution)
 
         async def authorize(offer: ActionOffer) -> bool:
             pinned = turns.turn(turn_id) is execution.context
-            return pinned and self._writes_enabled(execution) and offer.authority is None
+            return pinned and self.writable(execution) and offer.authority is None
 
         async def commit() -> Receipt:
             return await turns.execute_action(turn_id, offer_id, input, authorize=authorize)
@@ -79,8 +78,7 @@ class Actions:
             AuthorityError: ``writes-disabled``.
             MnemonError: What the Source or the workflow refuses.
         """
-        if not self._current().config.write_enabled:
-            raise _writes_disabled()
+        self.check_writable()
 
         async def commit() -> ManagementResult:
             return await session.mutate("mutate", mutation)
@@ -107,9 +105,21 @@ class Actions:
             details=result.value,
         )
 
-    def _writes_enabled(self, execution: Execution) -> bool:
-        configs = (execution.graph.config, self._current())
+    def writable(self, execution: Execution | None = None) -> bool:
+        """Tell whether writes are on now and, for a turn, where it is pinned (§8.2)."""
+        configs = [self._current()] + ([execution.graph.config] if execution else [])
         return all(config.config.write_enabled for config in configs)
+
+    def check_writable(self, execution: Execution | None = None) -> None:
+        """Refuse a write while writes are off.
+
+        Raises:
+            AuthorityError: ``writes-disabled``.
+        """
+        if not self.writable(execution):
+            raise AuthorityError(
+                "writes-disabled", "memory is read-only: writeEnabled is off; nothing was changed"
+            )
 
     @staticmethod
     def _workflow(execution: Execution, offer: ActionOffer) -> str | None:
@@ -121,12 +131,6 @@ class Actions:
         if rule is None:
             return None
         return rule(types[offer.source_instance_key], offer.source_action_id)
-
-
-def _writes_disabled() -> AuthorityError:
-    return AuthorityError(
-        "writes-disabled", "memory is read-only: writeEnabled is off; nothing was changed"
-    )
 
 
 def _same(result: ManagementResult) -> ManagementResult:
