@@ -2,6 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import Phase, settings
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"^`(?P<path>[^`\n]+)`:\n\n```\w+\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -27,3 +28,12 @@ def project(pytester, readme, monkeypatch):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     return pytester
+
+
+@pytest.fixture
+def unshrunk():
+    """Let hypothesis draw the same in every run, and report the first example that fails."""
+    settings.register_profile("unshrunk", phases=(Phase.generate,), derandomize=True)
+    settings.load_profile("unshrunk")
+    yield
+    settings.load_profile("default")

@@ -55,7 +55,7 @@ class FrozenDict(dict[str, Any]):
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise TypeError("this JSON object is frozen; use thaw() to get a copy to change")
 
-    if not TYPE_CHECKING:  # the type checker keeps dict's own signatures
+    if not TYPE_CHECKING:  # pragma: no branch - the type checker keeps dict's own signatures
         __setitem__ = __delitem__ = __ior__ = _refuse
         clear = pop = popitem = setdefault = update = _refuse
 

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 from dsh_mnemon_core.errors import MnemonError
 from dsh_mnemon_core.profile import RowReport
+from dsh_mnemon_core.values import JsonObject
 from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.agent_host import FEATURES, AgentHost
 from dsh_mnemon_host.memory_host import MemoryHost
+from dsh_mnemon_host.storage import Layout
 from dsh_mnemon_host.workspace import is_worktree
 
-__all__ = ("Finding", "Level", "diagnose", "opening_failed", "read_condition")
+__all__ = (
+    "Finding",
+    "Level",
+    "Place",
+    "diagnose",
+    "look_at",
+    "opening_failed",
+    "read_condition",
+)
 
 Level: TypeAlias = Literal["ok", "warning", "error"]
 """An ``error`` makes ``doctor`` exit with 1."""
+
+Place: TypeAlias = Literal["ready", "missing", "read-only", "unreadable", "blocked"]
+"""How a folder of the storage stands; ``missing`` ones are created at the first write."""
 
 
 @attrs.frozen(kw_only=True)
@@ -47,13 +61,17 @@ async def read_condition(host: MemoryHost) -> dict[str, Any]:
     """Return the condition of a Host as JSON.
 
     Returns:
-        ``{version, workspace {path, isWorktree}, storage {scope, root, userRoot}, writeEnabled,
-        composition {servingGenerationId?, drainingGenerationIds, evaluation}, rows, sources,
-        runtime?, settings {path, writable, problem?, unknown}, harnesses}``. ``sources`` is the
-        management catalogue; ``runtime`` holds use and hand edits of the default Runtime Source.
+        ``{version, workspace {path, isWorktree}, storage {scope, root, userRoot, places},
+        writeEnabled, composition {servingGenerationId?, drainingGenerationIds, evaluation,
+        problem?}, rows, sources, runtime?, settings {path, writable, problem?, unknown},
+        harnesses}``. ``places`` are the folders of the storage as ``{path, state}``, where the
+        state is a `Place`; ``sources`` is the management catalogue, with the ``diagnostic`` of a
+        Source that did not answer; ``problem`` says why there is no catalogue; ``runtime`` holds
+        use and hand edits of the default Runtime Source.
     """
     graph = await host.graph()
     config, layout = graph.config.config, graph.layout
+    sources, problem = await _sources(host)
     condition: dict[str, Any] = {
         "version": version("dsh-mnemon-host"),
         "workspace": {
@@ -64,11 +82,12 @@ async def read_condition(host: MemoryHost) -> dict[str, Any]:
             "scope": layout.storage,
             "root": str(layout.root),
             "userRoot": str(layout.user_root),
+            "places": [{"path": str(path), "state": look_at(path)} for path in _places(layout)],
         },
         "writeEnabled": config.write_enabled,
-        "composition": graph.attachment.host.inspect(),
+        "composition": {**graph.attachment.host.inspect(), **problem},
         "rows": [to_wire(row) for row in host.profile.report()],
-        "sources": await _sources(host),
+        "sources": sources,
         "settings": _settings(host),
         "harnesses": [_harness(harness) for harness in host.harnesses],
     }
@@ -76,13 +95,40 @@ async def read_condition(host: MemoryHost) -> dict[str, Any]:
     return condition if runtime is None else {**condition, "runtime": runtime}
 
 
-async def _sources(host: MemoryHost) -> list[dict[str, Any]]:
+def _places(layout: Layout) -> list[Path]:
+    """Return the roots, and the areas in them that exist already."""
+    roots = dict.fromkeys((layout.root, layout.user_root))
+    areas = (root / layout.runtime.name for root in roots)
+    return [*roots, *(area for area in areas if os.path.lexists(area))]
+
+
+def look_at(path: Path) -> Place:
+    """Tell whether memory can be kept in a folder, as far as permissions tell; creates nothing."""
+    if os.path.isdir(path):
+        if not os.access(path, os.R_OK | os.X_OK):
+            return "unreadable"
+        return "ready" if os.access(path, os.W_OK) else "read-only"
+    nearest = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
+    if not os.path.isdir(nearest):
+        return "blocked"
+    return "missing" if os.access(nearest, os.W_OK | os.X_OK) else "read-only"
+
+
+async def _sources(host: MemoryHost) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the catalogue, and ``{problem}`` where the Sources break their contract."""
     graph = await host.graph()
     if graph.attachment.host.serving_id is None:
-        return []
-    catalog = await graph.attachment.management_catalog(graph.scope(host.workspace))
-    sources: list[dict[str, Any]] = catalog["sources"]
-    return sources
+        return [], {}
+    try:
+        catalog = await graph.attachment.management_catalog(graph.scope(host.workspace))
+    except MnemonError as error:
+        return [], {"problem": error.to_wire()}
+    outages = {item.get("contributionInstanceKey"): item for item in catalog["diagnostics"]}
+    return [
+        {**source, "diagnostic": outages[key]} if key in outages else source
+        for source in catalog["sources"]
+        for key in (source["sourceInstanceKey"],)
+    ], {}
 
 
 async def _runtime(host: MemoryHost) -> dict[str, Any] | None:
@@ -122,17 +168,17 @@ def _harness(harness: AgentHost) -> dict[str, Any]:
     }
 
 
-def diagnose(condition: Mapping[str, Any]) -> list[Finding]:
-    """Judge a condition, worst first within each check; pure."""
-    findings = [
+def diagnose(condition: JsonObject) -> list[Finding]:
+    """Judge a condition; pure."""
+    runtime: JsonObject = condition.get("runtime", {})
+    return [
         *(_row_finding(RowReport(**row)) for row in condition["rows"]),
-        *_composition_findings(condition["composition"]["evaluation"]),
+        *_composition_findings(condition["composition"]),
         *(_source_finding(source) for source in condition["sources"]),
         *_settings_findings(condition["settings"]),
-        *(_edit_finding(edit) for edit in (condition.get("runtime") or {}).get("edits", [])),
-        _storage_finding(condition["storage"]),
+        *(_edit_finding(edit) for edit in runtime.get("edits", ())),
+        *(_place_finding(condition, place) for place in condition["storage"]["places"]),
     ]
-    return findings
 
 
 def opening_failed(error: MnemonError) -> Finding:
@@ -148,7 +194,12 @@ def opening_failed(error: MnemonError) -> Finding:
     )
 
 
-_ROW_REMEDIES: Mapping[str, str] = {
+_ROW_LEVELS: Final[Mapping[str, Level]] = {
+    "absent": "warning",
+    "failed": "error",
+    "pending": "warning",
+}
+_ROW_REMEDIES: Final[Mapping[str, str]] = {
     "absent": "Install the package that provides the module, or remove the row.",
     "failed": "Correct the row's configuration or reinstall its package; the others go on.",
     "pending": "Enable the row that provides what it waits for (usually `mnemon`).",
@@ -156,11 +207,8 @@ _ROW_REMEDIES: Mapping[str, str] = {
 
 
 def _row_finding(row: RowReport) -> Finding:
-    level: Level = {"absent": "warning", "failed": "error", "pending": "warning"}.get(
-        row.state, "ok"
-    )  # type: ignore[assignment]
     return Finding(
-        level=level,
+        level=_ROW_LEVELS.get(row.state, "ok"),
         check="profile",
         subject=row.id,
         message=row.message or f"{row.module} is {row.state}",
@@ -169,35 +217,50 @@ def _row_finding(row: RowReport) -> Finding:
     )
 
 
-def _composition_findings(evaluation: Mapping[str, Any]) -> list[Finding]:
-    state = evaluation["state"]
-    if state == "ready" and not evaluation["diagnostics"]:
-        return [Finding(level="ok", check="composition", subject="generation", message="serving")]
-    level: Level = "warning" if state == "ready" else "error"
-    return [
+def _composition_findings(composition: JsonObject) -> list[Finding]:
+    evaluation: JsonObject = composition["evaluation"]
+    ready = evaluation["state"] == "ready"
+    problem: JsonObject | None = composition.get("problem")
+    findings = [
         Finding(
-            level=level,
+            level="warning" if ready else "error",
             check="composition",
             subject=item.get("contributionInstanceKey", "generation"),
             message=item["message"],
             code=item.get("cause", item["code"]),
-            remedy=None if state == "ready" else "Change the profile or the main Strategy.",
+            remedy=None if ready else "Change the profile or the main Strategy.",
         )
         for item in evaluation["diagnostics"]
     ]
+    if problem is not None:
+        findings.append(
+            Finding(
+                level="error",
+                check="composition",
+                subject="sources",
+                message=problem["message"],
+                code=problem["code"],
+                remedy="Remove or replace the plugin that is named here.",
+            )
+        )
+    serving = Finding(level="ok", check="composition", subject="generation", message="serving")
+    return findings or [serving]
 
 
-def _source_finding(source: Mapping[str, Any]) -> Finding:
-    key, hints = source["sourceInstanceKey"], source.get("hints") or {}
+def _source_finding(source: JsonObject) -> Finding:
+    key: str = source["sourceInstanceKey"]
     if source["availability"] != "unavailable":
-        return Finding(level="ok", check="source", subject=key, message=f"{source['availability']}")
-    file, reason = hints.get("file"), hints.get("reason", "it cannot be read")
+        return Finding(level="ok", check="source", subject=key, message=source["availability"])
+    hints: JsonObject = source.get("hints", {})
+    outage: JsonObject = source.get("diagnostic", {})
+    file: str | None = hints.get("file")
+    reason: str = hints.get("reason") or outage.get("message") or "it cannot be read"
     return Finding(
         level="error",
         check="source",
         subject=str(file or key),
         message=f"{key} is unavailable: {reason}",
-        code="source-unavailable",
+        code=outage.get("code", "source-unavailable"),
         remedy=(
             "The file was left as found. Repair it by hand, or move it away to start empty; "
             "MEMORY.md and USER.md beside it still hold the last good text."
@@ -207,7 +270,7 @@ def _source_finding(source: Mapping[str, Any]) -> Finding:
     )
 
 
-def _settings_findings(settings: Mapping[str, Any]) -> list[Finding]:
+def _settings_findings(settings: JsonObject) -> list[Finding]:
     path = settings["path"]
     findings = [
         Finding(
@@ -235,7 +298,7 @@ def _settings_findings(settings: Mapping[str, Any]) -> list[Finding]:
     return findings
 
 
-def _edit_finding(edit: Mapping[str, Any]) -> Finding:
+def _edit_finding(edit: JsonObject) -> Finding:
     file = edit["file"]
     kept = " (kept before it was rewritten)" if edit["copied"] else ""
     return Finding(
@@ -248,18 +311,24 @@ def _edit_finding(edit: Mapping[str, Any]) -> Finding:
     )
 
 
-def _storage_finding(storage: Mapping[str, Any]) -> Finding:
-    root = Path(storage["root"])
-    if root.exists() and not root.is_dir():
-        return Finding(
-            level="error",
-            check="storage",
-            subject=str(root),
-            message="the storage root is not a directory",
-            code="storage-invalid",
-            remedy="Move the file away, or choose another dataDir.",
-        )
-    state = "exists" if root.exists() else "will be created at the first write"
+_PLACES: Final[Mapping[Place, tuple[str, str | None]]] = {
+    "ready": ("exists", None),
+    "missing": ("will be created at the first write", None),
+    "read-only": ("cannot be written", "storage-read-only"),
+    "unreadable": ("cannot be read", "storage-unreadable"),
+    "blocked": ("is no folder, or lies in something that is none", "storage-invalid"),
+}
+
+
+def _place_finding(condition: JsonObject, place: JsonObject) -> Finding:
+    state: Place = place["state"]
+    words, code = _PLACES[state]
+    harmless = state == "read-only" and not condition["writeEnabled"]
     return Finding(
-        level="ok", check="storage", subject=str(root), message=f"{storage['scope']}: {state}"
+        level="ok" if code is None else "warning" if harmless else "error",
+        check="storage",
+        subject=place["path"],
+        message=f"{condition['storage']['scope']}: {words}",
+        code=code,
+        remedy="Correct its permissions, move what is in the way, or choose another `dataDir`.",
     )

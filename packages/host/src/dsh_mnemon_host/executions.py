@@ -198,8 +198,7 @@ class MemoryExecutions:
             try:
                 await seat.gate.acquire()
                 undo.callback(seat.gate.release)
-                if self._disposed:
-                    raise _closing()
+                self._check_open()
                 graph = delegation.graph if delegation else await self._live.for_agent(agent)
                 if self._live.bound(agent.id) is None:  # a child is bound for its whole life
                     undo.callback(self._live.bind_agent(agent.id, graph))
@@ -210,9 +209,11 @@ class MemoryExecutions:
                 opening.set()
                 if seat.opening is opening:
                     seat.opening = None
-        if self._disposed:  # since the View began to be composed
+        try:
+            self._check_open()  # still, although composing the View took its time
+        except LifecycleError:
             execution.close()
-            raise _closing()
+            raise
         return execution
 
     def _enter(self, agent_id: str, seat: _Seat) -> Callable[[], None]:
@@ -226,9 +227,9 @@ class MemoryExecutions:
 
         return leave
 
-
-def _closing() -> LifecycleError:
-    return LifecycleError("host-disposed", "the memory Host is closing")
+    def _check_open(self) -> None:
+        if self._disposed:
+            raise LifecycleError("host-disposed", "the memory Host is closing")
 
 
 async def _pin(

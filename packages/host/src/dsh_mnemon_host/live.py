@@ -87,7 +87,7 @@ class LiveRuntime:
         return await self.for_workspace(agent.cwd)
 
     def bind_agent(self, agent_id: str, graph: RuntimeGraph) -> Callable[[], None]:
-        """Keep a graph alive for an Agent; the answer releases it.
+        """Keep a graph alive for an Agent; the answer releases it, once.
 
         Raises:
             ConflictError: ``agent-already-bound``.
@@ -95,10 +95,11 @@ class LiveRuntime:
         if agent_id in self._bound:
             raise ConflictError("agent-already-bound", f"agent {agent_id} is bound to a graph")
         self._bound[agent_id] = graph
+        held = [agent_id]
 
         def release() -> None:
-            if self._bound.get(agent_id) is graph:
-                del self._bound[agent_id]
+            while held:
+                del self._bound[held.pop()]
                 self._drain(graph)
 
         return release

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
-from dsh_mnemon_core.errors import AuthorityError
+from dsh_mnemon_core.errors import AuthorityError, ManagementError
 from dsh_mnemon_core.identity import is_default_instance
 from dsh_mnemon_core.scope import OperationScope
 from dsh_mnemon_core.source import ManagementRequest, ManagementResult
@@ -14,6 +14,10 @@ from dsh_mnemon_core.source import ManagementRequest, ManagementResult
 from dsh_mnemon_host.graph import RuntimeGraph
 
 __all__ = ("SourceSession", "chosen_instance", "open_source")
+
+
+_TRIES: Final = 20
+"""How often a change that expects nothing makes room for others."""
 
 
 def chosen_instance(instances: Sequence[str], type_id: str) -> str | None:
@@ -45,7 +49,17 @@ class SourceSession:
     async def mutate(
         self, operation: str, input: Any, expected_revision: str | None = None
     ) -> ManagementResult:
-        """Perform a management change, fenced by the given or the current revision."""
+        """Perform a management change, fenced by the given or the current revision.
+
+        Without a revision of the caller's, what somebody else changes in between is no conflict:
+        the change is simply prepared again.
+        """
+        for _ in range(_TRIES if expected_revision is None else 0):
+            try:
+                return await self._execute("mutate", operation, input, await self.revision())
+            except ManagementError as error:
+                if error.code != "management-revision-conflict":
+                    raise
         fence = expected_revision or await self.revision()
         return await self._execute("mutate", operation, input, fence)
 

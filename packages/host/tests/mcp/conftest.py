@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import attrs
 import pytest
-from dsh_mnemon_core.errors import InputError
+from dsh_mnemon_core.errors import InputError, StorageError
 from dsh_mnemon_core.profile import Profile, Row
 from dsh_mnemon_core.sdk import (
     MEMORY_SERVICE,
@@ -78,6 +78,8 @@ class Store:
     hold: anyio.Event | None = None
     entered: anyio.Event = attrs.field(factory=anyio.Event)
     asked: int = 0
+    role: str = "working-context"
+    unreadable: bool = False
 
     @property
     def revision(self) -> str:
@@ -98,7 +100,7 @@ class Notes:
         return SourceFacts(
             source_instance_key=self.key,
             source_type_id="runtime",
-            role="working-context",
+            role=self.store.role,
             availability="ready",
             revision=self.store.revision,
             capabilities=MANIFEST.capabilities,
@@ -152,6 +154,8 @@ class Notes:
         )
 
     async def manage(self, request: Any) -> ManagementResult:
+        if self.store.unreadable:
+            raise StorageError("store-unreadable", "the store cannot be read")
         sizes = {"user": {"used": len(self.store.notes), "limit": 9}}
         return ManagementResult(revision=self.store.revision, value={"targets": sizes})
 

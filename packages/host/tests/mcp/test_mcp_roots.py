@@ -2,6 +2,9 @@ import pytest
 from dsh_mnemon_host.harness.mcp.roots import first_root
 from mcp import types
 
+# The client warns that newer protocols know no handshake; here both kinds are under test.
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+
 both_eras = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 
@@ -114,5 +117,3 @@ async def test_answer_of_another_kind_counts_as_no_root(bench):
 )
 def test_first_root_is_the_first_usable_local_folder(uris, path):
     assert first_root([types.Root(uri=uri) for uri in uris]) == path
-
-

@@ -116,7 +116,7 @@ async def test_write_tools_leave_the_list_while_writes_are_off(bench):
     assert "mnemon_view_action" not in names
     assert "mnemon_status" in names
     assert late.structured_content["code"] == "writes-disabled"
-    assert later.structured_content["code"] == "action-unavailable"
+    assert later.structured_content["code"] == "writes-disabled"
     assert bench.store.notes == []
 
 
@@ -147,3 +147,15 @@ async def test_other_tools_are_announced_to_every_client(bench, mode, listed):
         await client.call_tool("mnemon_status", {})
         await client.list_tools()
         assert heard == ["notifications/tools/list_changed"]
+
+
+async def test_same_tools_published_again_are_no_news(bench):
+    heard = []
+    forget = bench.harness.on_tools_changed(lambda: heard.append(1))
+    bench.harness.register_tools(bench.host.tools())
+    assert heard == []
+    bench.harness.register_tools(())
+    assert heard == [1]
+    forget()
+    bench.harness.register_tools(bench.host.tools())
+    assert heard == [1]

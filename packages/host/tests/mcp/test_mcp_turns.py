@@ -168,6 +168,15 @@ async def test_end_of_the_session_ends_its_turn(bench):
     await bench.harness.close_session(session)
 
 
+async def test_session_may_outlive_the_host(bench):
+    async with bench.client() as client:
+        await context(client)
+        (session,) = bench.harness.roots()
+        bench.harness.subscribe(bench.host.lifecycle)()
+    assert bench.harness.roots() == ()
+    assert session.turn is None
+
+
 async def test_memory_out_of_order_is_told_and_tried_again(bench):
     bench.store.failure = StorageError("store-damaged", "the store is damaged")
     async with bench.client() as client:
@@ -182,6 +191,20 @@ async def test_memory_out_of_order_is_told_and_tried_again(bench):
     assert "budgets" not in told.structured_content
     assert told.structured_content["storage"]["scope"] == "global"
     assert not mended.is_error
+
+
+async def test_sizes_are_left_out_when_they_are_not_those_of_the_view(bench):
+    async with bench.client() as client:
+        told = await client.call_tool("mnemon_context")
+        assert "files" in told.structured_content["budgets"]
+        bench.store.unreadable = True
+        told = await client.call_tool("mnemon_context")
+        assert "files" not in told.structured_content["budgets"]
+        bench.store.unreadable = False
+        bench.store.notes.append("later")
+        (session,) = bench.harness.roots()
+        report = await bench.harness.report(session)
+    assert report.budgets.files is None
 
 
 async def test_workspace_that_cannot_be_used_has_no_storage(bench):
@@ -227,6 +250,26 @@ class _Host:
     async def moved_on(self, session):
         await session.close()
         return True
+
+
+async def test_calls_of_one_turn_run_side_by_side_and_the_last_one_starts_the_timer():
+    started = []
+
+    async def sleep(seconds):
+        started.append(seconds)
+        await anyio.sleep_forever()
+
+    async with anyio.create_task_group() as tasks:
+        session = McpSession(_Host(), workspace="/w", tasks=tasks, sleep=sleep)
+        async with session.call(), session.call():
+            assert session.turn == 1
+        await anyio.wait_all_tasks_blocked()
+        assert started == [1.0]
+        async with session.call():
+            await session.close()
+        await anyio.wait_all_tasks_blocked()
+        assert started == [1.0]
+        tasks.cancel_scope.cancel()
 
 
 async def test_session_closed_while_its_turn_ends_ends_it_once():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from itertools import cycle
+from typing import Final, TypeVar
 
 import attrs
 from dsh_mnemon_core.scope import CAPABILITIES, Capability, OperationScope, ViewBudget, ViewRequest
@@ -26,10 +27,12 @@ _ACTIONS: Final = ("mutate", "create", "manage", "remember", "link", "forget", "
 _AVAILABILITIES: Final[tuple[Availability, ...]] = ("ready", "ready", "degraded", "unavailable")
 _SCHEMA: Final = FrozenDict({"type": "object"})
 
+Item = TypeVar("Item")
+
 
 def budgets() -> st.SearchStrategy[ViewBudget]:
     """Return budgets from the tightest to the default and beyond."""
-    few = st.integers(1, 40)
+    few = st.one_of(st.integers(1, 4), st.integers(1, 40))
     characters = st.one_of(st.integers(1, 200), st.just(65_536), st.integers(1, 10_000_000))
     return st.builds(
         ViewBudget, max_projection_characters=characters, max_routes=few, max_actions=few
@@ -72,10 +75,7 @@ def available_sources(
 
 @st.composite
 def _source(draw: st.DrawFn, number: int, role: str) -> AvailableSource:
-    capabilities = draw(
-        st.one_of(st.just(CAPABILITIES), st.lists(st.sampled_from(CAPABILITIES), unique=True))
-    )
-    kept: tuple[Capability, ...] = tuple(name for name in CAPABILITIES if name in capabilities)
+    capabilities = draw(_capabilities())
     type_id = _TYPES.get(role, "other")
     source = AvailableSource(
         source_instance_key=f"source:{type_id}-{number}",
@@ -83,7 +83,7 @@ def _source(draw: st.DrawFn, number: int, role: str) -> AvailableSource:
         role=role,
         availability=draw(st.sampled_from(_AVAILABILITIES)),
         revision=f"r{number}",
-        capabilities=kept,
+        capabilities=capabilities,
         routes=tuple(
             RouteManifest(
                 id=name,
@@ -92,7 +92,7 @@ def _source(draw: st.DrawFn, number: int, role: str) -> AvailableSource:
                 input_schema=_SCHEMA,
                 max_calls=4,
             )
-            for name, capability in draw(_operations(_ROUTES, kept))
+            for name, capability in zip(draw(_some(_ROUTES)), cycle(capabilities), strict=False)
         ),
         actions=tuple(
             ActionManifest(
@@ -101,20 +101,27 @@ def _source(draw: st.DrawFn, number: int, role: str) -> AvailableSource:
                 capability=capability,
                 input_schema=_SCHEMA,
             )
-            for name, capability in draw(_operations(_ACTIONS, kept))
+            for name, capability in zip(
+                draw(_some(_ACTIONS)), cycle(reversed(capabilities)), strict=False
+            )
         ),
         hints=draw(st.sampled_from((None, FrozenDict({"entries": 3})))),
     )
     return _silenced(source) if source.availability == "unavailable" else source
 
 
-def _operations(
-    ids: Sequence[str], capabilities: Sequence[Capability]
-) -> st.SearchStrategy[list[tuple[str, Capability]]]:
-    if not capabilities:
-        return st.just([])
-    pairs = st.tuples(st.sampled_from(ids), st.sampled_from(capabilities))
-    return st.lists(pairs, unique_by=lambda pair: pair[0])
+def _capabilities() -> st.SearchStrategy[tuple[Capability, ...]]:
+    some: st.SearchStrategy[tuple[Capability, ...]] = _some(CAPABILITIES)
+    return st.one_of(st.just(CAPABILITIES), some)
+
+
+def _some(items: tuple[Item, ...]) -> st.SearchStrategy[tuple[Item, ...]]:
+    """Draw some of the items, in their order; one number says which, since that is quick."""
+
+    def chosen(bits: int) -> tuple[Item, ...]:
+        return tuple(item for place, item in enumerate(items) if bits >> place & 1)
+
+    return st.integers(0, 2 ** len(items) - 1).map(chosen)
 
 
 def _silenced(source: AvailableSource) -> AvailableSource:

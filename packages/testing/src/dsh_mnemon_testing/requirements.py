@@ -94,19 +94,19 @@ def marked_requirements(tests: Path) -> dict[str, list[str]]:
     """
     marked: dict[str, list[str]] = {}
     for path in sorted(tests.rglob("test_*.py")):
-        for name, line in _marks(path):
+        for line, name in sorted(_marks(path)):
             where = f"{path.relative_to(tests).as_posix()}:{line}"
             marked.setdefault(name, []).append(where)
     return marked
 
 
-def _marks(path: Path) -> Iterator[tuple[str, int]]:
+def _marks(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and _is_mark(node.func):
             for argument in node.args:
                 match argument:
                     case ast.Constant(value=str(name)):
-                        yield name, node.lineno
+                        yield node.lineno, name
                     case _:
                         raise ValueError(f"{path.name}:{node.lineno} marks no literal text")
 

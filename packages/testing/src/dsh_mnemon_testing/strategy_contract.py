@@ -185,9 +185,11 @@ class StrategyContract(Contract, contract=True):
     # -- what the tests build ----------------------------------------------------------------------
 
     def _draw(self, check: Any) -> None:
-        quiet = (HealthCheck.filter_too_much, HealthCheck.too_slow)
         bound = settings(
-            max_examples=self.examples, deadline=None, database=None, suppress_health_check=quiet
+            max_examples=self.examples,
+            deadline=None,
+            database=None,
+            suppress_health_check=(HealthCheck.too_slow,),
         )
         bound(given(requests(), self.source_sets(), st.data())(check))()
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import attrs
 
 from dsh_mnemon_core._engine.facts import UNAVAILABLE, Known, read_facts
-from dsh_mnemon_core._engine.foreign import calling
+from dsh_mnemon_core._engine.foreign import calling, judging
 from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.proposal import sorted_diagnostics
 from dsh_mnemon_core.checks import identifier, text
@@ -15,7 +16,7 @@ from dsh_mnemon_core.errors import ContractError, ManagementError, SourceFault
 from dsh_mnemon_core.identity import read_instance_key
 from dsh_mnemon_core.scope import OperationScope
 from dsh_mnemon_core.source import AvailableSource, ManagementRequest, ManagementResult, Manages
-from dsh_mnemon_core.values import json_clone
+from dsh_mnemon_core.values import FrozenDict, json_clone
 from dsh_mnemon_core.wire import to_wire
 
 
@@ -97,16 +98,18 @@ async def execute_management(
         result = await source.runtime.manage(attrs.evolve(request, operation=operation, input=sent))
     if not isinstance(result, ManagementResult):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ContractError("not-an-object", f"{key} answered no ManagementResult")
-    return ManagementResult(
-        revision=text(result.revision, "management revision", 500, kind=ContractError),
-        value=json_clone(result.value, "management value"),
-    )
+    with judging(ContractError, "management-malformed", f"answer of {key}"):
+        return ManagementResult(
+            revision=text(result.revision, "revision", 500),
+            value=json_clone(result.value, "value"),
+        )
 
 
 async def _fence(generation: Generation, request: ManagementRequest, key: str) -> None:
     facts = await _facts(generation, key, request.scope, "mutate")
     if facts.availability == UNAVAILABLE:
-        hints = facts.hints if isinstance(facts.hints, dict) else {}
+        known = isinstance(facts.hints, Mapping)
+        hints = cast("Mapping[str, Any]", facts.hints) if known else FrozenDict()
         reason = f": {hints['reason']}" if "reason" in hints else ""
         raise ManagementError(
             "management-source-unavailable", f"{key} is unavailable{reason}", details=hints

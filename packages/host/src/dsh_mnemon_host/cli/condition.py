@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from dsh_mnemon_core.errors import MnemonError
+from dsh_mnemon_core.values import JsonObject
 from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.cli.invocation import Common, open_host, profile_path
@@ -34,9 +34,10 @@ async def show_status(*, common: Common = _COMMON) -> int:
     return 0
 
 
-def _summary(condition: Mapping[str, Any]) -> str:
+def _summary(condition: JsonObject) -> str:
     workspace, storage = condition["workspace"], condition["storage"]
     evaluation = condition["composition"]["evaluation"]
+    runtime: JsonObject = condition.get("runtime", {"targets": {}, "edits": []})
     worktree = " (linked git worktree)" if workspace["isWorktree"] else ""
     lines = [
         f"dsh-mnemon {condition['version']}",
@@ -49,23 +50,32 @@ def _summary(condition: Mapping[str, Any]) -> str:
     ]
     if storage["userRoot"] != storage["root"]:
         lines.insert(3, f"USER.md     {storage['userRoot']}")
-    lines += [f"  row       {row['id']}: {_row(row)}" for row in condition["rows"]]
     lines += [
-        f"  source    {source['sourceInstanceKey']}: {source['availability']}"
-        for source in condition["sources"]
+        f"  storage   {place['path']}: {place['state']}; see `dsh-mnemon doctor`"
+        for place in storage["places"]
+        if place["state"] not in ("ready", "missing")
     ]
-    for target in (condition.get("runtime") or {}).get("targets", {}).values():
+    lines += [f"  row       {row['id']}: {_row(row)}" for row in condition["rows"]]
+    lines += [f"  source    {_source(source)}" for source in condition["sources"]]
+    for target in runtime["targets"].values():
         name = "USER.md" if target["target"] == "user" else "MEMORY.md"
         count = target["entryCount"]
         lines.append(f"  {name:<9} {count} entries, {target['used']} of {target['limit']} bytes")
-    for edit in (condition.get("runtime") or {}).get("edits", []):
-        lines.append(f"  edited    {edit['file']} by hand; see `dsh-mnemon doctor`")
+    lines += [
+        f"  edited    {edit['file']} by hand; see `dsh-mnemon doctor`" for edit in runtime["edits"]
+    ]
     return "\n".join(lines)
 
 
-def _row(row: Mapping[str, Any]) -> str:
+def _row(row: JsonObject) -> str:
     message = f" - {row['message']}" if "message" in row else ""
     return f"{row['state']}{message}"
+
+
+def _source(source: JsonObject) -> str:
+    hints: JsonObject = source.get("hints", {})
+    reason = f" - {hints['reason']}" if "reason" in hints else ""
+    return f"{source['sourceInstanceKey']}: {source['availability']}{reason}"
 
 
 async def run_doctor(*, common: Common = _COMMON) -> int:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+import anyio
 import attrs
 from dsh_mnemon_core.errors import InputError, LifecycleError, MnemonError
 from dsh_mnemon_core.wire import nearest
@@ -93,22 +94,23 @@ class LoopAgent:
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[LoopTurn]:
         """Open the next turn: one pinned View from its first step to the end of the block."""
-        sink = self._harness.sink
         await self.announce()
+        sink = self._harness.sink
         self._turn += 1
         number = self._turn
-        sections = await sink.assemble_prompt(self, number, ())
-        messages = await sink.before_step(self, number, 1, ("user",))
         try:
+            sections = await sink.assemble_prompt(self, number, ())
+            messages = await sink.before_step(self, number, 1, ("user",))
             yield LoopTurn(
                 sections=tuple(sections),
                 messages=tuple(messages),
                 tools=self._harness.tools,
-                problem=self._harness.problem(self.id),
+                problem=sink.problem(self.id),
                 agent=self,
             )
         finally:
-            await sink.turn_ended(self, number)
+            with anyio.CancelScope(shield=True):
+                await sink.turn_ended(self, number)
 
     async def child(self, agent_id: str) -> LoopAgent:
         """Start a child: it keeps the View pinned now, whatever becomes of this Agent's turn."""
@@ -118,20 +120,25 @@ class LoopAgent:
         return child
 
     async def announce(self) -> None:
-        """Tell the Host of this Agent, once."""
+        """Tell the Host of this Agent, unless it knows; a closed one is told of anew.
+
+        Raises:
+            InputError: ``agent-exists``: another Agent has the id now.
+            LifecycleError: ``host-disposed``.
+        """
         if not self._announced:
-            self._announced = True
+            self._harness.take(self)
             await self._harness.sink.agent_created(self, "startup")
+            self._announced = True
 
     async def restart(self) -> None:
         """Begin a new session: the next turn sends the whole Wake again."""
         await self._harness.sink.session_started(self, "clear")
 
     async def close(self) -> None:
-        """Let the Agent go."""
+        """Let the Agent go, with its turn and its delegation."""
         self._announced = False
-        self._harness.forget(self)
-        await self._harness.sink.agent_disposed(self)
+        await self._harness.forget(self)
 
 
 class LoopHarness:
@@ -182,13 +189,21 @@ class LoopHarness:
 
         return unregister
 
-    def problem(self, agent_id: str) -> MnemonError | None:
-        """Return why an Agent's latest turn has no memory."""
-        return self.sink.problem(agent_id)
+    def open_agent(self, agent_id: str, workspace: str | None, *, default: str) -> LoopAgent:
+        """Return an Agent, made at first use.
 
-    def open_agent(self, agent_id: str, workspace: str) -> LoopAgent:
-        """Return an Agent, made at first use."""
-        return self._agents.get(agent_id) or self.make(agent_id, workspace, None)
+        Args:
+            agent_id: Its id.
+            workspace: Its absolute workspace, when the caller wants a certain one.
+            default: Where it lives otherwise.
+
+        Raises:
+            InputError: ``agent-exists``: it lives elsewhere, or is a child.
+        """
+        agent = self._agents.get(agent_id) or self.make(agent_id, workspace or default, None)
+        if agent.origin != "root" or workspace not in (None, agent.cwd):
+            raise InputError("agent-exists", f"{agent_id!r} is a {agent.origin} in {agent.cwd}")
+        return agent
 
     def make(self, agent_id: str, workspace: str, parent_id: str | None) -> LoopAgent:
         """Make an Agent.
@@ -196,11 +211,22 @@ class LoopHarness:
         Raises:
             InputError: ``agent-exists``.
         """
-        if agent_id in self._agents:
-            raise InputError("agent-exists", f"there is an agent {agent_id!r} already")
-        agent = self._agents[agent_id] = LoopAgent(self, agent_id, workspace, parent_id)
+        agent = LoopAgent(self, agent_id, workspace, parent_id)
+        self.take(agent)
         return agent
 
-    def forget(self, agent: LoopAgent) -> None:
-        """Drop an Agent."""
-        self._agents.pop(agent.id, None)
+    def take(self, agent: LoopAgent) -> None:
+        """Enter an Agent under its id.
+
+        Raises:
+            InputError: ``agent-exists``.
+        """
+        if self._agents.setdefault(agent.id, agent) is not agent:
+            raise InputError("agent-exists", f"there is another agent {agent.id!r} already")
+
+    async def forget(self, agent: LoopAgent) -> None:
+        """Drop an Agent, also after the Host has closed."""
+        if self._agents.get(agent.id) is agent:
+            del self._agents[agent.id]
+            if self._sink is not None:
+                await self._sink.agent_disposed(agent)

@@ -1,8 +1,9 @@
-"""The list of tools that a configuration publishes (host.md §8.1, D49)."""
+"""The list of tools that can be published (host.md §8.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -20,34 +21,19 @@ M = TypeVar("M", bound=BaseModel)
 Pinned = Callable[[AgentRef], Execution]
 
 
-def build_tools(pinned: Pinned, actions: Actions, *, write_enabled: bool) -> tuple[ToolSpec, ...]:
-    """Return the tools of a configuration, read tools first.
+def build_tools(pinned: Pinned, actions: Actions) -> tuple[ToolSpec, ...]:
+    """Return every tool, read tools first.
 
     Args:
         pinned: Returns the execution pinned to an Agent's own turn, or raises `TurnError`.
-        actions: Executes offered actions.
-        write_enabled: False leaves the write tools out; the refusal at call time stays for
-            clients that saw the longer list.
+        actions: Executes offered actions; it refuses by itself while writes are off.
     """
-
-    async def view_route(execution: Execution, arguments: generic.ViewRouteInput) -> Any:
-        return await generic.read_route(execution, arguments)
-
-    async def view_action(execution: Execution, arguments: generic.ViewActionInput) -> Any:
-        return await generic.run_action(actions, execution, arguments)
-
-    async def runtime(execution: Execution, arguments: runtime_memory.RuntimeMemoryInput) -> Any:
-        return await runtime_memory.write_runtime_memory(actions, execution, arguments)
-
-    async def health(execution: Execution, _arguments: status.StatusInput) -> Any:
-        return await status.read_status(execution)
-
-    tools = (
+    return (
         _tool(
             "mnemon_status",
             status.DESCRIPTION,
             status.StatusInput,
-            health,
+            partial(status.read_status, actions),
             pinned,
             ToolHints(read_only=True, idempotent=True),
         ),
@@ -55,7 +41,7 @@ def build_tools(pinned: Pinned, actions: Actions, *, write_enabled: bool) -> tup
             "mnemon_view_route",
             generic.ROUTE_DESCRIPTION,
             generic.ViewRouteInput,
-            view_route,
+            generic.read_route,
             pinned,
             ToolHints(read_only=True),
         ),
@@ -63,7 +49,7 @@ def build_tools(pinned: Pinned, actions: Actions, *, write_enabled: bool) -> tup
             "mnemon_runtime_memory",
             runtime_memory.DESCRIPTION,
             runtime_memory.RuntimeMemoryInput,
-            runtime,
+            partial(runtime_memory.write_runtime_memory, actions),
             pinned,
             ToolHints(read_only=False, destructive=True),
         ),
@@ -71,26 +57,23 @@ def build_tools(pinned: Pinned, actions: Actions, *, write_enabled: bool) -> tup
             "mnemon_view_action",
             generic.ACTION_DESCRIPTION,
             generic.ViewActionInput,
-            view_action,
+            partial(generic.run_action, actions),
             pinned,
             ToolHints(read_only=False, destructive=True),
         ),
     )
-    return tuple(tool for tool in tools if write_enabled or not tool.writes)
 
 
 def _tool(
     name: str,
     description: str,
     model: type[M],
-    run: Callable[[Execution, M], Awaitable[Any]],
+    run: Callable[[Execution, M], Awaitable[dict[str, Any]]],
     pinned: Pinned,
     hints: ToolHints,
 ) -> ToolSpec:
     async def handle(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
-        execution = pinned(context.agent)
-        answer: dict[str, Any] = await run(execution, read_arguments(model, arguments, name))
-        return answer
+        return await run(pinned(context.agent), read_arguments(model, arguments, name))
 
     return ToolSpec(
         name=name,

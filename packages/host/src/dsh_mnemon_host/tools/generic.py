@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, cast
 
+from dsh_mnemon_core.values import JsonObject
+from dsh_mnemon_core.view import ActionOffer, ViewRoute
 from dsh_mnemon_core.wire import to_wire
 from pydantic import BaseModel, ConfigDict, Field
 
 from dsh_mnemon_host.executions import Execution
+from dsh_mnemon_host.tools.reading import tolerate
 from dsh_mnemon_host.work.actions import Actions
 
 __all__ = (
@@ -53,11 +57,11 @@ class ViewActionInput(BaseModel):
 
 async def read_route(execution: Execution, arguments: ViewRouteInput) -> dict[str, Any]:
     """Execute one offered route; the Strategy's compact output when there is one, else Evidence."""
-    turn_id = execution.context.turn_id
+    turns, turn_id = execution.graph.turns, execution.context.turn_id
+    routes = execution.context.view.routes
+    input = _tolerated(arguments.input, {route.id: route for route in routes}, arguments.route_id)
     async with execution.work():
-        evidence = await execution.graph.turns.execute_route(
-            turn_id, arguments.route_id, arguments.input
-        )
+        evidence = await turns.execute_route(turn_id, arguments.route_id, input)
     answer: dict[str, Any] = to_wire(evidence if evidence.output is None else evidence.output)
     return answer
 
@@ -66,6 +70,16 @@ async def run_action(
     actions: Actions, execution: Execution, arguments: ViewActionInput
 ) -> dict[str, Any]:
     """Execute one offered action and return its Receipt."""
-    receipt = await actions.execute(execution, arguments.offer_id, arguments.input)
+    offers = execution.context.view.action_offers
+    input = _tolerated(arguments.input, {offer.id: offer for offer in offers}, arguments.offer_id)
+    receipt = await actions.execute(execution, arguments.offer_id, input)
     answer: dict[str, Any] = to_wire(receipt)
     return answer
+
+
+def _tolerated(
+    input: Mapping[str, Any], offered: Mapping[str, ViewRoute | ActionOffer], name: str
+) -> Mapping[str, Any]:
+    """Read the input of an operation as tolerantly as a tool's own arguments (D59)."""
+    schema: Any = offered[name].input_schema if name in offered else None
+    return tolerate(cast("JsonObject", schema), input) if isinstance(schema, Mapping) else input

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
 from dsh_mnemon_core.errors import AuthorityError, InputError
 from dsh_mnemon_core.evidence import Receipt
@@ -29,11 +29,14 @@ DESCRIPTION: Final = (
 )
 
 
+Words: TypeAlias = Annotated[str, Field(min_length=1)]
+"""Text that says something; an empty one counts as absent (D59)."""
+
+
 class RuntimeMemoryInput(BaseModel):
     """Arguments of ``mnemon_runtime_memory``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    MEANINGFUL_WHEN_EMPTY: ClassVar[frozenset[str]] = frozenset({"branches"})
 
     action: Annotated[
         Literal["add", "replace", "remove"], Field(description="What to do with the entry.")
@@ -42,10 +45,11 @@ class RuntimeMemoryInput(BaseModel):
         Literal["memory", "user"], Field(description="MEMORY.md (project) or USER.md (person).")
     ]
     content: Annotated[
-        str | None, Field(description="The entry's text, for add and replace; at most 8192 bytes.")
+        Words | None,
+        Field(description="The entry's text, for add and replace; at most 8192 bytes."),
     ] = None
     old_text: Annotated[
-        str | None,
+        Words | None,
         Field(
             validation_alias=AliasChoices("old_text", "oldText"),
             description="For replace and remove: the entry's full text, or a unique part of it.",
@@ -75,9 +79,8 @@ class RuntimeMemoryInput(BaseModel):
     def _branches(self) -> list[str] | None:
         """Return the branches; an empty list says something only where it clears (D59)."""
         clears = self.action == "replace" and self.target == "memory"
-        return (
-            list(self.branches) if self.branches or (self.branches is not None and clears) else None
-        )
+        says_something = self.branches or (self.branches is not None and clears)
+        return list(self.branches or ()) if says_something else None
 
 
 async def write_runtime_memory(
@@ -126,10 +129,15 @@ def _check_present(arguments: RuntimeMemoryInput) -> None:
 
 def receipt_result(receipt: Receipt) -> dict[str, Any]:
     """Spread a Receipt's details and never hide how durable the change is (§8.2)."""
-    details: Any = to_wire(receipt.details) or {}
-    result: dict[str, Any] = details.get("result", details)
+    details = _object(to_wire(receipt.details))
+    result = _object(details.get("result", details))
     proof: dict[str, str] = {"status": receipt.status, "completion": receipt.completion}
     if receipt.committed_at is not None:
         proof["committedAt"] = receipt.committed_at
     revision = {} if receipt.revision is None else {"revision": receipt.revision}
     return {**result, **revision, "memoryReceipt": proof}
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """Return an object, empty when the Source answered something else."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any, Final
 
-from dsh_mnemon_core.view import View
+from dsh_mnemon_core.errors import MnemonError
 from pydantic import BaseModel, ConfigDict
 
 from dsh_mnemon_host.executions import Execution
+from dsh_mnemon_host.work.actions import Actions
 
 __all__ = ("DESCRIPTION", "StatusInput", "read_status")
 
@@ -18,7 +19,9 @@ DESCRIPTION: Final = (
     "the user asks how memory is doing; it finds nothing and proves nothing about contents."
 )
 
-_ERROR_LIMIT = 1000
+_ERROR_LIMIT: Final = 1000
+_REASON_LIMIT: Final = 300
+_OFF: Final = "unavailable"
 
 
 class StatusInput(BaseModel):
@@ -27,31 +30,33 @@ class StatusInput(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-async def read_status(execution: Execution) -> dict[str, Any]:
+async def read_status(
+    actions: Actions, execution: Execution, _arguments: StatusInput
+) -> dict[str, Any]:
     """Summarize the Sources as they are now, and what the pinned View had to do without.
 
     Returns:
         ``{healthy, error?, version, writeEnabled, memorySpaces, providers, omittedProviderCount,
-        sources: [{source, available, reason?}]}``. Without a Memory Spaces Source its counts are zero and
-        ``healthy`` says whether every installed Source is available.
+        sources: [{source, available, reason?}]}``. Without a Memory Spaces Source its counts are
+        zero; ``healthy`` says whether every installed Source is available, now and in the View.
     """
-    catalog = await execution.graph.attachment.management_catalog(execution.context.scope)
-    sources = [
-        {
-            "source": item["sourceInstanceKey"],
-            "available": item["availability"] != "unavailable",
-            **_reason(item),
-        }
-        for item in catalog["sources"]
+    view = execution.context.view
+    revisions: Mapping[str, str] = view.consistency.source_revisions
+    outages = [
+        item.message
+        for item in view.diagnostics or ()
+        if item.contribution_instance_key in revisions
     ]
-    problems = _problems(execution.context.view)
-    healthy = not problems and all(item["available"] for item in sources)
+    now, failure = await _look(execution)
+    sources = [_source(key, revision, now.get(key)) for key, revision in revisions.items()]
+    silent = [f"{item['source']} is unavailable" for item in sources if not item["available"]]
+    error = "; ".join((*failure, *outages, *silent))
     counts = dict.fromkeys(("total", "active", "healthy", "unhealthy", "providerDisabled"), 0)
     return {
-        "healthy": healthy,
-        **({"error": problems[:_ERROR_LIMIT]} if problems else {}),
+        "healthy": not error,
+        **({"error": error[:_ERROR_LIMIT]} if error else {}),
         "version": version("dsh-mnemon-host"),
-        "writeEnabled": execution.graph.config.config.write_enabled,
+        "writeEnabled": actions.writable(execution),
         "memorySpaces": counts,
         "providers": [],
         "omittedProviderCount": 0,
@@ -59,11 +64,19 @@ async def read_status(execution: Execution) -> dict[str, Any]:
     }
 
 
-def _reason(source: Mapping[str, Any]) -> dict[str, str]:
-    """Return why a Source is unavailable, without a path."""
-    reason = (source.get("hints") or {}).get("reason")
-    return {"reason": str(reason)} if source["availability"] == "unavailable" and reason else {}
+async def _look(execution: Execution) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the Sources that can be looked at apart from the View, by key, or what failed."""
+    try:
+        catalog = await execution.graph.attachment.management_catalog(execution.context.scope)
+    except MnemonError as error:
+        return {}, (error.message,)
+    return {item["sourceInstanceKey"]: item for item in catalog["sources"]}, ()
 
 
-def _problems(view: View) -> str:
-    return "; ".join(item.message for item in view.diagnostics or ())
+def _source(key: str, revision: str, now: Mapping[str, Any] | None) -> dict[str, Any]:
+    available = (revision if now is None else now["availability"]) != _OFF
+    hints: Mapping[str, Any] = (now or {}).get("hints", {})
+    reason = hints.get("reason")
+    # The reason is a Source's own sentence; it names no path.
+    shown = {"reason": str(reason)[:_REASON_LIMIT]} if reason and not available else {}
+    return {"source": key, "available": available, **shown}

@@ -206,8 +206,6 @@ def _readable_errors() -> Generator[None]:
     except MnemonError as error:
         text = f"{error.message} ({error.code})"
         raise MCPError(types.INTERNAL_ERROR, text, refused(error).structured_content) from error
-    except MCPError:
-        raise
     except Exception as error:
         _log.exception("the memory context could not be given")
         raise MCPError(types.INTERNAL_ERROR, INTERNAL_ERROR.message) from error

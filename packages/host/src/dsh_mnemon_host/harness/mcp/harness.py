@@ -99,11 +99,12 @@ class McpHarness:
             workspace: Its absolute workspace; the Host's when absent.
             tasks: Task group for its idle timer.
         """
+        events = self._events
         session = McpSession(
             self, workspace=workspace or self.host.workspace, tasks=tasks, sleep=self._sleep
         )
         self._sessions[session.id] = session
-        await self._events.agent_created(session, "startup")
+        await events.agent_created(session, "startup")
         return session
 
     async def close_session(self, session: McpSession) -> None:

@@ -134,12 +134,13 @@ async def serve_http(
 def _listen(bind: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
     try:
+        if not 0 <= port < 65_536:
+            raise OSError("there is no such port")
         return socket.create_server((bind, port), family=family)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except OSError as error:
         raise ConfigurationError(
             "address-unavailable",
-            f"cannot listen on {bind} port {port}: {reason}",
+            f"cannot listen on {bind} port {port}: {error.strerror or error}",
             details={"bind": bind, "port": port},
         ) from error
 
@@ -158,6 +159,11 @@ class _HttpServer(uvicorn.Server):
         await super().startup(sockets)
         if self._on_ready is not None:
             self._on_ready(self._address)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        if self.force_exit:
+            await self.lifespan.shutdown()  # the base class leaves sessions and turns open then
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop; a second signal does not wait. The base class would raise the signal again."""

@@ -119,9 +119,7 @@ class Serving:
         self._tasks.start_soon(self._bus.publish, ToolsListChanged())
 
     async def close(self) -> None:
-        """End every session."""
-        for connection in tuple(self._connections):
-            await self._leave(connection)
+        """End the sessions that are left; a connection has ended its own."""
         while self._shared:
             await self._harness.close_session(self._shared.popitem()[1])
 

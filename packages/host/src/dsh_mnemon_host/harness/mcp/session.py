@@ -125,9 +125,11 @@ class McpSession:
         async with self._gate:
             if self._closed:
                 raise TurnError("session-closed", "this MCP session has ended")
+            changed = False
             if self._open and (fresh or self._host.shown(self) is None):
-                await self._end()  # without a View there is nothing to stay with: try again
-            changed = False if self._open else await self._begin()
+                changed = await self._end()  # without a View there is nothing to stay with
+            if not self._open:
+                changed |= await self._begin()
             self._disarm()
             self._busy += 1
         try:

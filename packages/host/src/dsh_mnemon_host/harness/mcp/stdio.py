@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from collections.abc import AsyncIterable, Awaitable, Callable
-from typing import Any, Final, cast
+from contextlib import aclosing
+from typing import Any, Final, Protocol, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
@@ -14,9 +14,9 @@ from dsh_mnemon_core.errors import InputError
 from mcp import types
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from pydantic import ValidationError
 
 from dsh_mnemon_host.harness.mcp.harness import McpHarness
+from dsh_mnemon_host.harness.mcp.input_lines import InputLines, input_lines
 from dsh_mnemon_host.harness.mcp.server import build_server
 from dsh_mnemon_host.memory_host import MemoryHost
 
@@ -43,43 +43,51 @@ async def serve_stdio(host: MemoryHost, *, workspace: str | None = None) -> None
     """
     harness = McpHarness(host)
     detach = host.attach(harness)
-    # What is no UTF-8 must be refused; the SDK's own reader would replace it silently.
-    source = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="surrogateescape")
     try:
         server = build_server(harness, workspace=workspace)
         async with (
-            stdio_server(stdin=anyio.wrap_file(source)) as (incoming, outgoing),
+            input_lines(sys.stdin.fileno()) as source,
+            stdio_server(stdin=cast("anyio.AsyncFile[str]", source)) as (incoming, outgoing),
             anyio.create_task_group() as tasks,
         ):
             send, receive = anyio.create_memory_object_stream[_Item]()
-            tasks.start_soon(_relay, incoming, send, outgoing.send)
+            tasks.start_soon(_relay, incoming, source, send, outgoing.send)
             await server.run(receive, outgoing, server.create_initialization_options())
             tasks.cancel_scope.cancel()
     finally:
-        source.detach()  # the buffer is the process's, not ours to close
         detach()
 
 
+class _Incoming(AsyncIterable[_Item], Protocol):
+    """What the SDK reads from standard input; whoever reads it closes it."""
+
+    async def aclose(self) -> None: ...
+
+
 async def _relay(
-    incoming: AsyncIterable[_Item],
+    incoming: _Incoming,
+    lines: InputLines,
     send: MemoryObjectSendStream[_Item],
     answer: Callable[[SessionMessage], Awaitable[None]],
 ) -> None:
-    """Pass messages on; answer the unreadable ones, for which a client would wait in vain."""
-    async with send:
+    """Pass messages on; answer the unreadable ones, for which a client would wait in vain.
+
+    The SDK makes exactly one item of every line, in order.
+    """
+    async with aclosing(incoming), send:
         async for item in incoming:
+            line = lines.take()
             if isinstance(item, Exception):
-                await answer(SessionMessage(unreadable(item)))
+                await answer(SessionMessage(unreadable(line)))
             else:
                 await send.send(item)
 
 
-def unreadable(error: Exception) -> types.JSONRPCError:
+def unreadable(line: str) -> types.JSONRPCError:
     """Answer a line that is no message, with the id it has, if it has a usable one."""
-    line = error.errors(include_url=False)[0]["input"] if isinstance(error, ValidationError) else ""
     try:
         message: Any = json.loads(line)
-    except (TypeError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         message, code, reason = None, types.PARSE_ERROR, _NO_JSON
     else:
         code, reason = types.INVALID_REQUEST, _NO_REQUEST

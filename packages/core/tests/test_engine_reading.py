@@ -1,0 +1,142 @@
+import anyio
+import pytest
+from dsh_mnemon_core._engine.reading import Outage, read_each
+from dsh_mnemon_core.errors import InputError, SourceFault, ViewRejected
+
+
+async def read(*callbacks, judge=lambda _item, answer: answer, timeout_ms=5_000):
+    """Read callbacks named 0, 1, 2 …"""
+    with anyio.fail_after(20):
+        return await read_each(
+            list(enumerate(callbacks)),
+            key=lambda item: f"source:{item[0]}",
+            phase="facts",
+            timeout_ms=timeout_ms,
+            read=lambda item: item[1](),
+            judge=judge,
+        )
+
+
+def outage(answer):
+    assert isinstance(answer, Outage)
+    assert answer.diagnostic.contribution_instance_key == "source:0"
+    return answer.diagnostic.code
+
+
+async def fine():
+    return "fine"
+
+
+async def test_answers_keep_the_order_of_the_items_and_run_at_once():
+    gate = anyio.Event()
+
+    async def first():
+        await gate.wait()
+        return "first"
+
+    async def second():
+        gate.set()
+        return "second"
+
+    assert await read(first, second) == ("first", "second")
+    assert await read() == ()
+
+
+async def test_hanging_source_is_a_timeout():
+    (answer,) = await read(anyio.sleep_forever, timeout_ms=1)
+    assert outage(answer) == "source-facts-timeout"
+    error = answer.error()
+    assert (error.code, error.retryable) == ("source-facts-timeout", True)
+
+
+@pytest.mark.parametrize(
+    "error", [TimeoutError("hush"), SourceFault("own", "hush"), OSError("hush")]
+)
+@pytest.mark.requirement("core:diagnostics:no-source-text")
+async def test_any_exception_is_a_failure_without_its_text(error):
+    async def fail():
+        raise error
+
+    (answer,) = await read(fail)
+    assert outage(answer) == "source-facts-failed"
+    assert answer.diagnostic.message == "source:0: facts failed."
+
+
+async def test_late_answers_are_timeouts_in_whatever_form_they_come():
+    async def swallow():
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            return "too late"  # a Source should not do this
+
+    async def turn():
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            raise OSError("aborted") from None
+
+    for late in (swallow, turn):
+        (answer,) = await read(late, timeout_ms=1)
+        assert outage(answer) == "source-facts-timeout"
+
+
+@pytest.mark.requirement("core:reads:cancelled")
+@pytest.mark.parametrize("stubborn", [False, True])
+async def test_cancellation_from_outside_is_no_outage(stubborn):
+    started = anyio.Event()
+
+    async def hang():
+        started.set()
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            if stubborn:
+                raise OSError("aborted") from None
+            raise
+
+    answers = []
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+
+            async def reader():
+                answers.append(await read(hang))
+
+            group.start_soon(reader)
+            await started.wait()
+            group.cancel_scope.cancel()
+    assert answers == []
+
+
+@pytest.mark.requirement("core:reads:malformed")
+async def test_a_refused_answer_ends_the_other_reads():
+    ended = []
+
+    async def hang():
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append("other")
+
+    def judge(item, answer):
+        raise InputError("text-too-long", "too long")
+
+    with pytest.raises(ViewRejected) as caught:
+        await read(hang, fine, judge=judge)
+    assert caught.value.code == "text-too-long"
+    assert "source:1" in caught.value.message
+    assert ended == ["other"]
+
+
+async def test_of_several_refusals_the_first_in_order_is_told():
+    def judge(item, _answer):
+        raise ViewRejected(f"bad-{item[0]}", "no")
+
+    with pytest.raises(ViewRejected) as caught:
+        await read(fine, fine, judge=judge)
+    assert caught.value.code == "bad-0"
+
+
+async def test_answers_of_foreign_types_are_malformed():
+    with pytest.raises(ViewRejected) as caught:
+        await read(fine, judge=lambda _item, answer: answer.revision)
+    assert caught.value.code == "facts-malformed"

@@ -1,0 +1,69 @@
+import pytest
+from dsh_mnemon_core.errors import CompositionRejected
+from dsh_mnemon_core.plugin import Contributions
+from dsh_mnemon_core.runtime import open_runtime
+from dsh_mnemon_core.instant import utc_now
+from dsh_mnemon_core.sdk import SourceDefinition, SourceManifest
+from dsh_mnemon_host.config import HostConfig, resolve
+from dsh_mnemon_host.graph import build_graph
+
+
+async def test_default_source_gets_what_the_layout_says(home):
+    limits = {"runtimeMemory": {"memoryLimitBytes": 777}}
+    async with home.open(overrides=limits) as host:
+        graph = await host.graph()
+        options = graph.attachment.host.options
+        with graph.attachment.host.acquire() as lease:
+            [source] = lease.generation.sources
+        given = options.source_configuration(source.record)
+        assert given["dataDir"] == str(home.data) == str(graph.layout.root)
+        assert given["memoryLimitBytes"] == 777
+        assert options.source_secrets(source.record) == {}
+        assert options.source_timeout_ms == 10_000
+        assert options.strategy_type_id == "default-three-tier"
+        assert graph.evaluation.state == "ready"
+
+
+async def test_capability_ceiling_follows_the_settings(home, told, told_rows):
+    layer = {"layers": {"runtime": {"participation": {"write": "manual"}}}}
+    async with home.open(*told_rows(), overrides={"memoryTopology": layer}) as host:
+        async with host.agent().turn():
+            view = host.lifecycle.memory("main").view
+            assert view.action_offers == ()
+            assert [route.source_route_id for route in view.routes] == ["look"]
+
+
+@pytest.mark.parametrize("agent", [None, "a"])
+async def test_scope_carries_the_agent_twice(home, agent):
+    async with home.open(settings="storageScope: workspaces\n") as host:
+        scope = (await host.graph()).scope(host.workspace, agent)
+    assert scope.storage == "workspaces"
+    assert scope.workspace_id == str(home.workspace)
+    assert scope.agent_id == scope.session_id == agent
+
+
+async def test_rejected_candidate_is_taken_down_and_named(home, told, told_rows, source_row):
+    manifest = SourceManifest(
+        type_id="broken",
+        package_name="broken",
+        role="other",
+        capabilities=("status",),
+        consistency="exact-snapshot",
+    )
+    broken = SourceDefinition(manifest=manifest, create=lambda _context: object())
+    row = home.row("broken", Contributions(sources=(broken,)))
+    with pytest.raises(CompositionRejected) as caught:
+        async with home.open(*told_rows(), row):
+            pytest.fail("it must not open")
+    assert caught.value.code == "source-runtime-invalid"
+    assert "source:broken" in caught.value.message
+    assert told.disposed == 1
+
+
+async def test_nothing_installed_is_incomplete_not_rejected():
+    config = resolve(HostConfig(), {}, "/home/nobody")
+    async with open_runtime() as runtime:
+        graph = await build_graph(runtime, config, "/w", utc_now)
+        assert graph.evaluation.state == "incomplete"
+        assert graph.attachment.host.serving_id is None
+        await graph.dispose()

@@ -1,0 +1,402 @@
+"""Opening and closing a Host: what goes wrong is told as it is, and nothing is left behind."""
+
+import sys
+
+import anyio
+import pytest
+from dsh_mnemon_core.errors import (
+    AuthorityError,
+    CompositionRejected,
+    ConfigurationError,
+    InputError,
+    TurnError,
+)
+from dsh_mnemon_core.profile import Profile, Row
+from dsh_mnemon_host import MemoryHost
+from dsh_mnemon_host.agent_host import HostCapabilities
+
+ADD = {"action": "add", "target": "memory", "content": "Build with nox"}
+
+
+def put(key, value):
+    return [{"op": "set", "path": key.split("."), "value": value}]
+
+
+async def tasks():
+    await anyio.wait_all_tasks_blocked()
+    return {task.id for task in anyio.get_running_tasks()}
+
+
+class Boom(Exception):
+    pass
+
+
+async def test_a_profile_file_opens_a_host_that_remembers(home, tmp_path):
+    profile = tmp_path / "profile.yaml"
+    profile.write_text(
+        "version: 1\nentries:\n"
+        "  - {id: mnemon, module: dsh_mnemon_host}\n"
+        "  - {id: mnemon-source-runtime, module: dsh_mnemon_source_runtime}\n"
+        "  - {id: strategy, module: dsh_mnemon_strategy_default_three_tier}\n",
+        encoding="utf-8",
+    )
+    for expected in (0, 1):
+        async with home.open(profile=profile) as host:
+            assert {row.state for row in host.profile.report()} == {"active"}
+            assert len(home.stored()) == expected
+            await host.write_runtime(ADD)
+    [entry] = home.stored()
+    assert entry["content"] == "Build with nox"
+
+
+async def test_defaults_are_the_current_folder_and_the_platforms_settings(
+    home, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("MNEMON_DATA_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.chdir(home.workspace)
+    async with MemoryHost.open(profile=Profile(rows=())) as host:
+        assert host.workspace == str(home.workspace)
+        assert host.settings.path.parent.name == "dsh-mnemon"
+        assert host.live.current.layout.root == tmp_path / "elsewhere"
+
+
+async def test_a_relative_workspace_starts_at_the_current_folder(home, monkeypatch):
+    monkeypatch.chdir(home.workspace.parent)
+    async with home.open(workspace="workspace/../workspace") as host:
+        assert host.workspace == str(home.workspace)
+
+
+@pytest.mark.requirement("host:open:typed")
+@pytest.mark.parametrize(
+    ("options", "kind", "code"),
+    [
+        ({"profile": "missing"}, ConfigurationError, "profile-unreadable"),
+        ({"settings": "a: [\n"}, ConfigurationError, "settings-malformed"),
+        ({"settings": "timeoutMs: soon\n"}, ConfigurationError, "setting-type"),
+        ({"overrides": {"timeoutMs": 1}}, ConfigurationError, "setting-range"),
+        ({"settings": "storageScope: custom\n"}, ConfigurationError, None),
+        ({"workspace": "\0"}, InputError, "workspace-not-absolute"),
+    ],
+    ids=["no profile", "no yaml", "wrong type", "out of range", "no dataDir", "no path"],
+)
+async def test_what_cannot_open_says_why_and_leaves_nothing(
+    home, tmp_path, told, told_rows, options, kind, code
+):
+    before = await tasks()
+    if "profile" in options:
+        options = {"profile": tmp_path / "missing.yaml"}
+    with pytest.raises(kind) as caught:
+        async with home.open(*told_rows(), **options):
+            pytest.fail("it must not open")
+    assert code in (None, caught.value.code)
+    assert await tasks() == before
+    assert not home.data.exists()
+
+
+@pytest.mark.requirement("host:open:typed")
+async def test_a_composition_that_is_rejected_does_not_open(home, told_rows, strategy_row):
+    before = await tasks()
+    rows = (*told_rows(), strategy_row("second", type_id="second"))
+    with pytest.raises(CompositionRejected) as caught:
+        async with home.open(*rows, settings="memoryView: {strategyTypeId: none}\n"):
+            pytest.fail("it must not open")
+    assert caught.value.code == "strategy-type-unavailable"
+    assert await tasks() == before
+
+
+@pytest.mark.requirement("host:open:unwrapped")
+@pytest.mark.parametrize("inside", ["host", "turn", "child task"])
+async def test_an_exception_of_the_body_leaves_unwrapped(home, told, told_rows, inside):
+    before = await tasks()
+    with pytest.raises(Boom):  # noqa: PT012 - the point is where it is raised
+        async with home.open(*told_rows()) as host:
+            if inside == "host":
+                raise Boom
+            async with host.agent().turn():
+                if inside == "turn":
+                    raise Boom
+                try:
+                    async with anyio.create_task_group():
+                        raise Boom
+                except* Boom as group:
+                    raise group.exceptions[0] from None
+    assert await tasks() == before
+    assert told.disposed == 1
+
+
+@pytest.mark.requirement("host:open:cancelled")
+@pytest.mark.parametrize("phase", ["opening", "idle", "composing", "working"])
+async def test_cancellation_closes_everything(home, told, told_rows, phase):
+    before = await tasks()
+    if phase in ("composing", "working"):
+        told.hold({"composing": "facts", "working": "query"}[phase])
+    with anyio.fail_after(5), anyio.CancelScope() as scope:
+        if phase == "opening":
+            scope.cancel()
+        async with home.open(*told_rows()) as host:
+            if phase == "idle":
+                scope.cancel()
+                await anyio.sleep_forever()
+            async with anyio.create_task_group() as group:
+
+                async def stop():
+                    await told.reached({"composing": "facts", "working": "query"}[phase])
+                    scope.cancel()
+
+                group.start_soon(stop)
+                async with host.agent().turn() as turn:
+                    look = {"routeId": f"{told.key}/look", "input": {"query": "q"}}
+                    await turn.call("mnemon_view_route", look)
+    assert scope.cancelled_caught
+    assert await tasks() == before
+    assert told.disposed == (0 if phase == "opening" else 1)
+
+
+async def test_closing_ends_the_turns_of_other_tasks(home, told, told_rows):
+    told.hold("query")
+    failures = []
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+
+            async def other(agent):
+                async with agent.turn() as turn:
+                    look = {"routeId": f"{told.key}/look", "input": {"query": "q"}}
+                    try:
+                        await turn.call("mnemon_view_route", look)
+                    except TurnError as error:
+                        failures.append(error.code)
+
+            async with home.open(*told_rows()) as host:
+                group.start_soon(other, host.agent("a"))
+                await told.reached("query")
+    assert failures == ["turn-ended"]
+    assert told.disposed == 1
+
+
+async def test_a_row_that_fails_leaves_the_others(home, told_rows):
+    rows = (*told_rows(), Row(id="gone", module="dsh_mnemon_nonesuch"))
+    async with home.open(*rows) as host:
+        states = {row.id: row.state for row in host.profile.report()}
+        assert states == {"mnemon": "active", "told": "active", "plain": "active", "gone": "absent"}
+        async with host.agent().turn() as turn:
+            assert turn.problem is None
+
+
+@pytest.mark.requirement("host:open:twice")
+async def test_two_hosts_share_one_data_folder(home):
+    async with home.open() as one, home.open() as two:
+        first, second = one.agent("a"), two.agent("a")
+        async with first.turn() as pinned, second.turn() as writing:
+            assert (await writing.call("mnemon_runtime_memory", ADD))["entryCount"] == 1
+            assert "Build with nox" not in pinned.messages[-1].text
+        async with first.turn() as later:
+            assert "Build with nox" in later.messages[-1].text
+
+        async def write(host, number):
+            await host.write_runtime({**ADD, "content": f"Fact {number}"})
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                for number in range(10):
+                    group.start_soon(write, (one, two)[number % 2], number)
+        assert len(home.stored()) == 11
+
+
+# -- tools and harnesses --------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("host:writes:live")
+async def test_write_enabled_flips_live(home):
+    async with home.open() as host:
+        agent = host.agent("a")
+        async with agent.turn() as turn:
+            names = [tool.name for tool in turn.tools]
+            await host.settings.mutate("mnemon", put("writeEnabled", False))
+            assert [tool.name for tool in host.tools()] == names[:2]
+            for name, arguments in (
+                ("mnemon_runtime_memory", ADD),
+                ("mnemon_view_action", {"offerId": "source:mnemon-source-runtime/mutate",
+                                        "input": ADD}),
+            ):  # fmt: skip
+                with pytest.raises(AuthorityError) as caught:
+                    await turn.call(name, arguments)
+                assert caught.value.code == "writes-disabled"
+        stale = turn
+        async with agent.turn() as turn:
+            assert [tool.name for tool in turn.tools] == names[:2]
+            assert host.lifecycle.memory("a").view.action_offers == ()
+            assert "mnemon_runtime_memory" not in turn.messages[-1].text
+            with pytest.raises(AuthorityError) as caught:
+                await stale.call("mnemon_runtime_memory", ADD)
+            assert caught.value.code == "writes-disabled"
+            await host.settings.mutate("mnemon", put("writeEnabled", True))
+            with pytest.raises(AuthorityError) as caught:
+                await stale.call("mnemon_runtime_memory", ADD)
+            assert caught.value.code == "writes-disabled", "the pinned configuration counts too"
+        assert home.stored() == []
+        async with agent.turn() as turn:
+            assert [tool.name for tool in turn.tools] == names
+            await turn.call("mnemon_runtime_memory", ADD)
+    assert len(home.stored()) == 1
+
+
+class Harness:
+    """An adapter that notes what it is given."""
+
+    name = "noting"
+    capabilities = HostCapabilities()
+
+    def __init__(self, agents=()):
+        self.agents = {agent.id: agent for agent in agents}
+        self.sink = None
+        self.lists = []
+
+    def agent(self, agent_id):
+        return self.agents.get(agent_id)
+
+    def roots(self):
+        return [agent for agent in self.agents.values() if agent.origin == "root"]
+
+    def subscribe(self, sink):
+        self.sink = sink
+        return lambda: setattr(self, "sink", None)
+
+    def register_tools(self, tools):
+        self.lists.append([tool.name for tool in tools])
+        return lambda: self.lists.append(None)
+
+
+class Ref:
+    parent_id, origin = None, "root"
+
+    def __init__(self, id, cwd):
+        self.id, self.cwd = id, cwd
+
+    def visible(self):
+        return None
+
+
+@pytest.mark.requirement("host:tools:republished")
+async def test_tools_are_published_anew_only_when_they_change(home, told_rows):
+    async with home.open(*told_rows()) as host:
+        harness = Harness()
+        detach = host.attach(harness)
+        await host.settings.mutate("mnemon", put("timeoutMs", 999))
+        assert len(harness.lists) == 1
+        await host.settings.mutate("mnemon", put("writeEnabled", False))
+        assert harness.lists[1] == ["mnemon_status", "mnemon_view_route"]
+        await host.settings.mutate("mnemon", put("writeEnabled", True))
+        assert harness.lists[2] == harness.lists[0]
+        detach()
+        assert harness.lists[3:] == [None]
+        await host.settings.mutate("mnemon", put("writeEnabled", False))
+        assert len(harness.lists) == 4
+
+
+async def test_attaching_adopts_live_agents_and_detaching_lets_them_go(home, told_rows):
+    async with home.open(*told_rows()) as host:
+        mine = host.agent("mine")
+        await mine.announce()
+        live, harness = Ref("live", str(home.workspace)), None
+        harness = Harness([live])
+        detach = host.attach(harness)
+        assert host.lifecycle.memory("live").agent is live
+        assert [item.name for item in host.harnesses] == ["python", "noting"]
+        sections = await harness.sink.assemble_prompt(live, 1, ())
+        assert len(sections) == 3
+        detach()
+        detach()
+        assert harness.sink is None
+        assert host.lifecycle.memory("live") is None
+        assert host.lifecycle.memory("mine") is not None
+        assert host.executions.active("live") is None
+        again = host.attach(harness)
+        detach()
+        assert harness.sink is host.lifecycle
+        again()
+
+
+async def test_a_tool_needs_the_turn_of_its_own_agent(home, told_rows):
+    async with home.open(*told_rows()) as host:
+        agent = host.agent("a")
+        async with agent.turn() as turn:
+            pass
+        with pytest.raises(TurnError) as caught:
+            await turn.call("mnemon_status", {})
+        assert caught.value.code == "turn-not-pinned"
+        async with host.executions.workflow(agent, "review"):
+            with pytest.raises(TurnError):
+                await turn.call("mnemon_status", {})
+
+
+# -- the management plane -------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("host:layer:off")
+@pytest.mark.parametrize(
+    "layer",
+    [{"enabled": False}, {"participation": {"write": "off"}}],
+    ids=["layer off", "channel off"],
+)
+async def test_a_person_cannot_write_what_the_settings_switch_off(home, layer):
+    topology = {"layers": {"runtime": layer}}
+    async with home.open(overrides={"memoryTopology": topology}) as host:
+        with pytest.raises(AuthorityError) as caught:
+            await host.write_runtime(ADD)
+        assert caught.value.code == "layer-off"
+        assert (await (await host.source("runtime")).read("snapshot"))["entries"] == ()
+    assert home.stored() == []
+
+
+async def test_a_person_writes_where_tools_may_not(home):
+    topology = {"layers": {"runtime": {"participation": {"write": "manual"}}}}
+    async with home.open(overrides={"memoryTopology": topology}) as host:
+        async with host.agent().turn() as turn:
+            with pytest.raises(AuthorityError) as caught:
+                await turn.call("mnemon_runtime_memory", ADD)
+            assert caught.value.code == "action-unavailable"
+        await host.write_runtime(ADD)
+    assert len(home.stored()) == 1
+
+
+async def test_read_only_beats_a_person_too(home):
+    async with home.open(settings="writeEnabled: false\n") as host:
+        with pytest.raises(AuthorityError) as caught:
+            await host.write_runtime(ADD)
+        assert caught.value.code == "writes-disabled"
+
+
+async def test_sources_and_writes_go_to_the_workspace_asked_for(home, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    async with home.open(settings="storageScope: workspace\n") as host:
+        await host.write_runtime(ADD, workspace=str(other))
+        assert len(home.stored(other / ".mnemon")) == 1
+        assert home.stored(home.workspace / ".mnemon") == []
+        source = await host.source("runtime", workspace=str(other), capability="read")
+        assert len((await source.read("snapshot"))["entries"]) == 1
+
+
+@pytest.mark.requirement("host:settings:session-scope")
+async def test_agents_of_two_workspaces_do_not_mix(home, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    async with home.open(settings="storageScope: workspaces\n") as host:
+        here, there = host.agent("a"), host.agent("b", workspace=str(other))
+        async with here.turn() as turn:
+            await turn.call("mnemon_runtime_memory", ADD)
+        async with there.turn() as turn:
+            assert "Build with nox" not in turn.messages[-1].text
+        async with here.turn() as turn:
+            assert "Build with nox" in turn.messages[-1].text
+
+
+def test_importing_the_package_imports_nothing_heavy(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("dsh_mnemon_host")]:
+        monkeypatch.delitem(sys.modules, name)
+    import dsh_mnemon_host
+
+    assert "dsh_mnemon_host.memory_host" not in sys.modules
+    with pytest.raises(AttributeError, match="Nonesuch"):
+        _ = dsh_mnemon_host.Nonesuch

@@ -1,0 +1,1 @@
+"""Tools of the repository; each is run as ``python -m tools.<name>`` from its root."""
