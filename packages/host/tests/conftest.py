@@ -255,7 +255,9 @@ GUIDANCE = Guidance(
 )
 
 
-def plain_strategy(*, type_id="plain", guidance=GUIDANCE, mode="eager", workflow=None):
+def plain_strategy(
+    *, type_id="plain", guidance=GUIDANCE, mode="eager", workflow=None, policy=None
+):
     """Define a Strategy that takes every Source whole and asks for no or one workflow."""
 
     def compose(_request, sources, _contributions):
@@ -287,7 +289,9 @@ def plain_strategy(*, type_id="plain", guidance=GUIDANCE, mode="eager", workflow
         extension_slots=(),
     )
     rule = (lambda _type, _action: workflow) if workflow else None
-    return StrategyDefinition(manifest=manifest, compose=compose, action_workflow=rule)
+    return StrategyDefinition(
+        manifest=manifest, compose=compose, action_workflow=rule, create_turn=policy
+    )
 
 
 @pytest.fixture

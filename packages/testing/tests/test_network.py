@@ -19,6 +19,7 @@ from dsh_mnemon_testing.network import is_local, only_loopback
         (b"127.0.0.1", True),
         ("", True),
         (None, True),
+        ("0.0.0.0", True),
         ("192.0.2.1", False),
         ("2001:db8::1", False),
         ("example.org", False),

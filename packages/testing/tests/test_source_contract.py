@@ -203,7 +203,7 @@ VARIANTS = {
         """,
         {"test_grant_has_its_consistency_and_no_secret"},
     ),
-    "a configured secret in the text": (
+    "a configured secret in the presentation": (
         """
         class TestBroken(Broken):
             def configuration(self, tmp_path):
@@ -216,9 +216,9 @@ VARIANTS = {
 
             async def project(self, request):
                 made = await super().project(request)
-                cut = self.text[: request.max_characters]
-                fragments = tuple(attrs.evolve(item, text=cut) for item in made.fragments)
-                return attrs.evolve(made, fragments=fragments)
+                items = (PresentationItem(id="a", title=self.text),)
+                shown = Presentation(visible_items=1, items=items)
+                return attrs.evolve(made, presentation=shown)
         """,
         {"test_grant_has_its_consistency_and_no_secret"},
     ),

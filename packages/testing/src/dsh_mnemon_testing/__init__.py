@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from dsh_mnemon_testing.leaks import LeakedResources
     from dsh_mnemon_testing.management import ManagementClient
     from dsh_mnemon_testing.network import NetworkBlocked
+    from dsh_mnemon_testing.options import MountedSource
     from dsh_mnemon_testing.requirements import check_requirements
-    from dsh_mnemon_testing.runner import MemoryRunner, MountedSource, open_runner
+    from dsh_mnemon_testing.runner import MemoryRunner, open_runner
     from dsh_mnemon_testing.running import RunningSource
     from dsh_mnemon_testing.source_contract import (
         SampleMutation,
@@ -74,8 +75,9 @@ _HOMES: Final[Mapping[str, tuple[str, ...]]] = {
     "leaks": ("LeakedResources",),
     "management": ("ManagementClient",),
     "network": ("NetworkBlocked",),
+    "options": ("MountedSource",),
     "requirements": ("check_requirements",),
-    "runner": ("MemoryRunner", "MountedSource", "open_runner"),
+    "runner": ("MemoryRunner", "open_runner"),
     "running": ("RunningSource",),
     "source_contract": ("SampleMutation", "SampleOperation", "SampleQuery", "SourceContract"),
     "strategy_contract": ("StrategyContract",),

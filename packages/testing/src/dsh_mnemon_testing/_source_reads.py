@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import anyio
 import attrs
@@ -18,6 +17,7 @@ from dsh_mnemon_core.values import json_clone
 from dsh_mnemon_core.view import Contribution, ProjectionMode
 from dsh_mnemon_core.wire import to_wire
 
+from dsh_mnemon_testing._secrecy import named_secrets, strings
 from dsh_mnemon_testing._source_hooks import SourceHooks
 from dsh_mnemon_testing.interruption import MOMENTS, interrupt
 from dsh_mnemon_testing.running import DEFAULT_CHARACTERS, VIEW_ID, RunningSource
@@ -27,8 +27,6 @@ CEILINGS: Final = (1, 2, 100, DEFAULT_CHARACTERS)
 
 MODES: Final[tuple[ProjectionMode, ...]] = ("eager", "routed")
 """Both projection modes."""
-
-_SECRET_KEY: Final = re.compile(r"(api_?key|token|password|secret|authorization)", re.IGNORECASE)
 
 
 class SourceReads(SourceHooks, contract=True):
@@ -110,12 +108,12 @@ class SourceReads(SourceHooks, contract=True):
             json_clone(grant.value, "grant value")
             for label, limit in (("id", 300), ("schema", 300), ("revision", 500)):
                 assert 0 < len(getattr(grant, label)) <= limit, f"grant {label}"
-        shown = list(_strings([to_wire(contribution), to_wire(await source.facts())]))
+        shown = list(strings([to_wire(contribution), to_wire(await source.facts())]))
         for secret in self._secret_values(source):
             assert not any(secret in text for text in shown), "a secret left the Source"
 
     def _secret_values(self, source: RunningSource) -> list[str]:
-        configured = _named_secrets(source.live.configuration)
+        configured = named_secrets(source.live.configuration)
         return [value for value in (*self.secrets(source.folder).values(), *configured) if value]
 
     async def test_no_fragment_without_a_projection(self, tmp_path: Path) -> None:
@@ -285,27 +283,3 @@ def _pinned(contribution: Contribution) -> Any:
 
 def _texts(evidence: Any) -> list[str]:
     return [item.text for item in evidence.items]
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, item in cast("Mapping[str, Any]", value).items():
-            yield key
-            yield from _strings(item)
-    elif isinstance(value, (list, tuple)):
-        for item in cast("Sequence[Any]", value):
-            yield from _strings(item)
-
-
-def _named_secrets(value: Any, named: bool = False) -> Iterator[str]:
-    """Yield the texts of a configuration whose key says that they are secret."""
-    if isinstance(value, Mapping):
-        for key, item in cast("Mapping[str, Any]", value).items():
-            yield from _named_secrets(item, named or bool(_SECRET_KEY.search(key)))
-    elif isinstance(value, (list, tuple)):
-        for item in cast("Sequence[Any]", value):
-            yield from _named_secrets(item, named)
-    elif isinstance(value, str) and named:
-        yield value

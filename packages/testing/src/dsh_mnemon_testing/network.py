@@ -16,16 +16,17 @@ class NetworkBlocked(RuntimeError):
 
 
 def is_local(host: object) -> bool:
-    """Tell whether a host is this machine: ``localhost``, a loopback address, or none at all."""
+    """Tell whether a host is this machine: a name or an address of it, any, or none at all."""
     name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
     if name is None or name in ("", "localhost"):
         return True
     if not isinstance(name, str):
         return False
     try:
-        return ipaddress.ip_address(name.partition("%")[0]).is_loopback
+        address = ipaddress.ip_address(name.partition("%")[0])
     except ValueError:
         return name.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified  # to listen on any is no call
 
 
 def _check(host: object) -> None:

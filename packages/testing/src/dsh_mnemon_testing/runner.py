@@ -12,43 +12,26 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 import anyio
-import attrs
 from dsh_mnemon_core.errors import LifecycleError
 from dsh_mnemon_core.fiber import Context, Disposer, Fiber, Plugin, open_root
 from dsh_mnemon_core.instant import utc_now
 from dsh_mnemon_core.plugin import Contributions
-from dsh_mnemon_core.runtime import (
-    Attachment,
-    GenerationOptions,
-    InstalledSource,
-    MemoryRuntime,
-    open_runtime,
-)
+from dsh_mnemon_core.runtime import Attachment, MemoryRuntime, open_runtime
 from dsh_mnemon_core.scope import OperationScope, ViewRequest
 from dsh_mnemon_core.sdk import MEMORY_SERVICE
 from dsh_mnemon_core.source import ManagementRequest, ManagementResult
-from pydantic import SecretStr
 
 from dsh_mnemon_testing.leaks import LeakedResources, leaks, new_tasks, running
 from dsh_mnemon_testing.management import ManagementClient
+from dsh_mnemon_testing.options import MountedSource, generation_options
 from dsh_mnemon_testing.turn import Operations, RunnerTurn, begin_turn
 
-__all__ = ("SCOPE", "MemoryRunner", "MountedSource", "open_runner")
+__all__ = ("SCOPE", "MemoryRunner", "open_runner")
 
 SCOPE: Final = OperationScope(storage="custom")
 """The scope of a turn and of a management client unless another one is given."""
 
 _REQUEST: Final = ViewRequest(scope=SCOPE, scenario="plugin-test")
-
-
-@attrs.frozen(kw_only=True)
-class MountedSource:
-    """What the options of a runner are told about a Source."""
-
-    source_instance_key: str
-    source_type_id: str
-    role: str
-    package_name: str
 
 
 class MemoryRunner:
@@ -217,42 +200,6 @@ class MemoryRunner:
         return disposer
 
 
-def _options(
-    configuration: Callable[[MountedSource], Mapping[str, Any]] | None,
-    capabilities: Callable[[MountedSource], Sequence[str] | None] | None,
-    secrets: Callable[[MountedSource], Mapping[str, str]] | None,
-    **more: Any,
-) -> GenerationOptions:
-    """Translate the options: they see a description of a Source, never its record."""
-
-    def configured(source: InstalledSource) -> Mapping[str, Any]:
-        return {} if configuration is None else configuration(_mounted(source))
-
-    def permitted(source: InstalledSource) -> Sequence[str] | None:
-        return None if capabilities is None else capabilities(_mounted(source))
-
-    def secret(source: InstalledSource) -> Mapping[str, SecretStr]:
-        plain: Mapping[str, str] = {} if secrets is None else secrets(_mounted(source))
-        return {name: SecretStr(value) for name, value in plain.items()}
-
-    return GenerationOptions(
-        source_configuration=configured,
-        source_capabilities=permitted,
-        source_secrets=secret,
-        **more,
-    )
-
-
-def _mounted(source: InstalledSource) -> MountedSource:
-    manifest = source.definition.manifest
-    return MountedSource(
-        source_instance_key=source.instance_key,
-        source_type_id=manifest.type_id,
-        role=manifest.role,
-        package_name=manifest.package_name,
-    )
-
-
 @asynccontextmanager
 async def open_runner(
     *,
@@ -282,7 +229,7 @@ async def open_runner(
             precedence over everything here.
         ExceptionGroup: What could not be undone.
     """
-    options = _options(
+    options = generation_options(
         source_configuration,
         source_capabilities,
         source_secrets,
