@@ -29,6 +29,7 @@ EVERY_MEMBER = read_members(ROOT)
 MEMBERS = {member.name.removeprefix("dsh-mnemon-"): member for member in EVERY_MEMBER}
 MEMBERS["starter"] = MEMBERS.pop("dsh-mnemon")
 PACKAGES = [nox.param(name, id=name) for name in MEMBERS]
+TESTED = [nox.param(name, id=name) for name, member in MEMBERS.items() if member.has_tests]
 TEST_KIT = MEMBERS["testing"]
 DIST = ROOT / "dist"
 REPORT = ROOT / ".nox" / "report.json"
@@ -104,7 +105,7 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
-@nox.parametrize("package", PACKAGES)
+@nox.parametrize("package", TESTED)
 def isolated(session: nox.Session, package: str) -> None:
     """Test one package where only what it and the test kit ask for is installed."""
     member = MEMBERS[package]
@@ -123,7 +124,7 @@ def lowest(session: nox.Session) -> None:
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "dist", "__pycache__"))
     with session.chdir(copy):
         _sync(session, "--resolution=lowest-direct", "--all-packages", "--no-dev", "--group=test")
-        session.run("pytest", "-n", "auto", "packages", "starter")
+        session.run("pytest", "-n", "auto", "packages")
 
 
 @nox.session

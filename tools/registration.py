@@ -81,12 +81,12 @@ def _metadata_problems(workspace: Mapping[str, Any], member: Member) -> Iterator
 
 
 def _file_problems(root: Path, member: Member) -> Iterator[str]:
-    for file in ("README.md", "CHANGELOG.md", f"src/{member.package}/py.typed"):
+    files = ("README.md", "CHANGELOG.md", "changes/.gitkeep", f"src/{member.package}/py.typed")
+    for file in files:
         if not (member.folder / file).is_file():
             yield f"lacks {file}"
-    for folder in ("changes", "tests"):
-        if not (member.folder / folder).is_dir():
-            yield f"lacks {folder}/"
+    if not member.has_tests and member.floor != "starter":
+        yield "has no tests"
     licence = member.folder / "LICENSE"
     if not licence.is_file() or licence.read_bytes() != (root / "LICENSE").read_bytes():
         yield "needs a LICENSE equal to the root's"

@@ -62,6 +62,11 @@ class Member:
         return self.folder / "src" / self.package
 
     @property
+    def has_tests(self) -> bool:
+        """Whether it has tests of its own; the starter, which does nothing, has none."""
+        return any((self.folder / "tests").rglob("test_*.py"))
+
+    @property
     def expected_name(self) -> str:
         """Distribution name that the place in the tree asks for."""
         if self.floor in PREFIXES:

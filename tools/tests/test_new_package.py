@@ -21,11 +21,9 @@ def copy(tmp_path: Path) -> Path:
     """A copy of this workspace that a tool may write into."""
     for name in ("pyproject.toml", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / name)
-    left_out = shutil.ignore_patterns("__pycache__", "tests", ".*")
+    left_out = shutil.ignore_patterns("__pycache__", "golden", ".hypothesis")
     for name in ("packages", "starter"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=left_out)
-    for member in read_members(tmp_path):
-        (member.folder / "tests").mkdir()
     return tmp_path
 
 

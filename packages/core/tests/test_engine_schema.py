@@ -73,10 +73,18 @@ def test_an_input_is_json_first():
     [
         {"type": "thing"},
         {"$ref": "#/$defs/lost"},
-        {"$ref": "http://127.0.0.1:9/never-fetched.json"},
     ],
 )
 def test_a_bad_schema_is_the_plugins_fault(schema):
     with pytest.raises(DefinitionError) as caught:
         check_input(schema, {}, "x")
+    assert caught.value.code == "input-schema-invalid"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what a fetching validator raises
+def test_no_schema_is_ever_fetched(tmp_path):
+    other = tmp_path / "other.json"
+    other.write_text("true", encoding="utf-8")
+    with pytest.raises(DefinitionError) as caught:
+        check_input({"$ref": other.as_uri()}, {}, "x")
     assert caught.value.code == "input-schema-invalid"

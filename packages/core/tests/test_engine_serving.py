@@ -237,14 +237,23 @@ async def test_disposal_waits_for_leases_and_raises_one_group_each_time(bench, h
 async def test_disposal_goes_on_whatever_becomes_of_its_caller(bench, host, tracked):
     source, gone = tracked
     serve(host, bench, source(), bench.strategy())
-    lease = host.acquire()
+    lease, ended = host.acquire(), []
+
+    async def end():
+        try:
+            await host.dispose()
+        finally:
+            ended.append(gone.copy())
+
     async with anyio.create_task_group() as group:
-        group.start_soon(host.dispose)
+        group.start_soon(end)
         await anyio.wait_all_tasks_blocked()
         group.cancel_scope.cancel()
-        await anyio.lowlevel.cancel_shielded_checkpoint()
+        for _ in range(9):
+            await anyio.lowlevel.cancel_shielded_checkpoint()
+        assert ended == []
         lease.release()
-    assert gone == ["source:alpha"]
+    assert ended == [["source:alpha"]]
 
 
 async def test_a_disposed_host_follows_nothing(bench, host):

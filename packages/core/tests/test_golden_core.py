@@ -61,6 +61,7 @@ def now() -> datetime:
     return NOW
 
 
+@pytest.mark.requirement("core:golden:canonical-json")
 @cases("canonical-json")
 def test_canonical_json(case: Case) -> None:
     assert canonical(case["value"]) == case["canonical"]
@@ -90,6 +91,7 @@ MANIFESTS = {
 }
 
 
+@pytest.mark.requirement("core:golden:definitions")
 @cases("definitions")
 def test_definitions(case: Case) -> None:
     expect = case["expect"]
@@ -106,6 +108,7 @@ def without_messages(diagnostics: Any) -> list[dict[str, Any]]:
     return [{k: v for k, v in item.items() if k != "message"} for item in diagnostics]
 
 
+@pytest.mark.requirement("core:golden:compile")
 @cases("compile")
 async def test_compile(case: Case) -> None:
     trace: list[str] = []
@@ -152,6 +155,7 @@ def request_of(value: Mapping[str, Any]) -> ViewRequest:
 DOCUMENTATION = "REFERENCE ONLY"
 
 
+@pytest.mark.requirement("core:golden:compose")
 @cases("compose")
 async def test_compose(case: Case) -> None:
     if case.get("note", "").startswith(DOCUMENTATION):
@@ -211,6 +215,7 @@ class Execution:
     """The identity of one executing turn."""
 
 
+@pytest.mark.requirement("core:golden:execution")
 @cases("execution")
 async def test_execution(case: Case) -> None:
     trace: list[str] = []
@@ -257,6 +262,7 @@ async def run_step(
     }
 
 
+@pytest.mark.requirement("core:golden:generations")
 @cases("generations")
 async def test_generations(case: Case) -> None:
     with anyio.fail_after(30):
@@ -378,6 +384,7 @@ def offer(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"sourceActionId": "x", "capability": "write", **item}
 
 
+@pytest.mark.requirement("core:golden:wake")
 @cases("wake")
 def test_wake(case: Case) -> None:
     wake = create_wake(view_of(case["input"]["view"]), bound_by(case))

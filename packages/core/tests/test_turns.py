@@ -401,16 +401,25 @@ class TestExecute:
 
 
 async def test_the_active_turn_of_an_agent_is_the_latest_pinned(stage):
-    async with stage.gated() as (gate, _), anyio.create_task_group() as group:
-        group.start_soon(stage.turns.begin_turn, "slow", SCOPE)
+    gate = anyio.Event()
+
+    async def facts(source, request):
+        if request.scenario == "slow":
+            await gate.wait()
+        return source.known()
+
+    stage.serve(stage.source(facts=facts))
+    async with anyio.create_task_group() as group:
+        group.start_soon(stage.turns.begin_turn, "slow", SCOPE, "slow")
         await anyio.wait_all_tasks_blocked()
         assert stage.turns.active_turn("main") is None
+        await stage.turns.begin_turn("quick", SCOPE)
+        assert stage.turns.active_turn("main").turn_id == "quick"
         gate.set()
-    await stage.turns.begin_turn("second", SCOPE)
     await stage.turns.begin_turn("child", CHILD)
-    assert stage.turns.active_turn("main").turn_id == "second"
-    stage.turns.end_turn("second")
     assert stage.turns.active_turn("main").turn_id == "slow"
+    stage.turns.end_turn("slow")
+    assert stage.turns.active_turn("main").turn_id == "quick"
     assert stage.turns.active_turn("child").turn_id == "child"
     assert stage.turns.active_turn("nobody") is None
 

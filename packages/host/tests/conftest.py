@@ -255,9 +255,7 @@ GUIDANCE = Guidance(
 )
 
 
-def plain_strategy(
-    *, type_id="plain", guidance=GUIDANCE, mode="eager", workflow=None, policy=None
-):
+def plain_strategy(*, type_id="plain", guidance=GUIDANCE, mode="eager", workflow=None, policy=None):
     """Define a Strategy that takes every Source whole and asks for no or one workflow."""
 
     def compose(_request, sources, _contributions):

@@ -1,9 +1,10 @@
 """The one way from an offer to a Receipt."""
 
 import pytest
-from dsh_mnemon_core.errors import AuthorityError, TurnError
+from dsh_mnemon_core.errors import AuthorityError, CapacityError, TurnError
 
 OFFER = {"offerId": "source:told/mutate", "input": {}}
+FULL = CapacityError("runtime-capacity", "full", details={"used": 1})
 ADD = {"action": "add", "target": "memory", "content": "x"}
 
 
@@ -12,12 +13,12 @@ def put(key, value):
 
 
 async def test_an_offer_with_an_authority_is_never_authorized(home, told, told_rows):
-    async with home.open(*told_rows(source={"authority": "somebody"})) as host:
-        async with host.agent().turn() as turn:
-            for name, arguments in (("mnemon_view_action", OFFER), ("mnemon_runtime_memory", ADD)):
-                with pytest.raises(AuthorityError) as caught:
-                    await turn.call(name, arguments)
-                assert caught.value.code == "action-unauthorized"
+    rows = told_rows(source={"authority": "somebody"})
+    async with home.open(*rows) as host, host.agent().turn() as turn:
+        for name, arguments in (("mnemon_view_action", OFFER), ("mnemon_runtime_memory", ADD)):
+            with pytest.raises(AuthorityError) as caught:
+                await turn.call(name, arguments)
+            assert caught.value.code == "action-unauthorized"
     assert not [phase for phase, _ in told.calls if phase == "mutate"]
 
 
@@ -49,30 +50,22 @@ async def test_an_ended_turn_executes_nothing(home, told, told_rows):
 
 @pytest.mark.parametrize("workflow", [None, "another"])
 async def test_other_strategies_commit_directly(home, told, told_rows, workflow):
-    told.failures["mutate"] = _full()
-    async with home.open(*told_rows(strategy={"workflow": workflow})) as host:
-        async with host.agent().turn() as turn:
-            with pytest.raises(type(_full())) as caught:
-                await turn.call("mnemon_view_action", OFFER)
-            assert caught.value.code == "runtime-capacity"
+    told.failures["mutate"] = FULL
+    rows = told_rows(strategy={"workflow": workflow})
+    async with home.open(*rows) as host, host.agent().turn() as turn:
+        with pytest.raises(CapacityError) as caught:
+            await turn.call("mnemon_view_action", OFFER)
+        assert caught.value.code == "runtime-capacity"
     assert not [phase for phase, _ in told.calls if phase.startswith("manage")]
 
 
-def _full():
-    from dsh_mnemon_core.errors import CapacityError
-
-    return CapacityError("runtime-capacity", "full", details={"used": 1})
-
-
 @pytest.mark.parametrize("workflow", [None, "another", "runtime-capacity"])
-async def test_a_person_gets_the_workflow_of_the_serving_strategy(
-    home, told, told_rows, workflow
-):
-    told.failures["manage mutate"] = _full()
-    told.answer = {"maintenance-plan": {"requiresMaintenance": True, "entries": (), "limit": 1,
-                                        "target": "memory"}}  # fmt: skip
+async def test_a_person_gets_the_workflow_of_the_serving_strategy(home, told, told_rows, workflow):
+    told.failures["manage mutate"] = FULL
+    plan = {"requiresMaintenance": True, "entries": (), "limit": 1, "target": "memory"}
+    told.answer = {"maintenance-plan": plan}
     async with home.open(*told_rows(strategy={"workflow": workflow})) as host:
-        with pytest.raises(type(_full())) as caught:
+        with pytest.raises(CapacityError) as caught:
             await host.write_runtime(ADD)
         assert caught.value.code == "runtime-capacity"
     planned = [phase for phase, _ in told.calls if phase == "manage maintenance-plan"]

@@ -26,17 +26,16 @@ async def test_an_only_instance_is_bound_and_routes_are_not(home, told_rows):
 async def test_several_instances_without_a_default_bind_nothing(
     home, told_rows, source_row, make_told
 ):
-    async with home.open(*told_rows(), source_row("more", make_told())) as host:
-        async with host.agent().turn() as turn:
-            view, types = await pinned(host)
-            assert len(view.action_offers) == 2
-            assert bind(view, types) == {}
-            assert "mnemon_runtime_memory" not in turn.messages[-1].text
+    rows = (*told_rows(), source_row("more", make_told()))
+    async with home.open(*rows) as host, host.agent().turn() as turn:
+        view, types = await pinned(host)
+        assert len(view.action_offers) == 2
+        assert bind(view, types) == {}
+        assert "mnemon_runtime_memory" not in turn.messages[-1].text
 
 
 async def test_another_type_is_not_bound(home, told_rows):
-    async with home.open(*told_rows(source={"type_id": "notes"})) as host:
-        async with host.agent().turn():
-            view, types = await pinned(host)
-            assert named_offer(view, types, RUNTIME_MUTATE) is None
-            assert bind(view, types) == {}
+    async with home.open(*told_rows(source={"type_id": "notes"})) as host, host.agent().turn():
+        view, types = await pinned(host)
+        assert named_offer(view, types, RUNTIME_MUTATE) is None
+        assert bind(view, types) == {}

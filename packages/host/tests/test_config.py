@@ -32,12 +32,14 @@ def _refused(document):
     return caught.value
 
 
+@pytest.mark.requirement("host:config:schema")
 def test_the_schema_is_pinned():
     """Changing a key, a range or a default is a change of the contract: update the file too."""
     schema = json.dumps(HostConfig.model_json_schema(by_alias=True), indent=2, ensure_ascii=False)
     assert schema + "\n" == _SCHEMA.read_text(encoding="utf-8")
 
 
+@pytest.mark.requirement("host:config:defaults")
 def test_defaults():
     assert snapshot(read_strict(HostConfig, {})) == {
         "runtimeUserScope": "storage",
@@ -116,6 +118,7 @@ def test_defaults():
     }
 
 
+@pytest.mark.requirement("host:config:ranges")
 @pytest.mark.parametrize(
     ("path", "low", "high"),
     [
@@ -398,6 +401,7 @@ def test_bad_packs(packs, code, key):
     assert (error.code, error.details["key"]) == (code, key)
 
 
+@pytest.mark.requirement("host:config:legacy")
 def test_the_legacy_display_mode_is_read_as_the_new_one():
     assert read_strict(HostConfig, {"displayMode": "buildin"}).display_mode == "builtin"
     assert _refused({"displayMode": "Buildin"}).details["nearest"] == "builtin"
@@ -466,6 +470,7 @@ def test_a_fixed_model():
     assert (model.provider, model.model) == ("p", "m")
 
 
+@pytest.mark.requirement("host:config:unknown")
 @pytest.mark.parametrize(
     ("path", "nearest"),
     [

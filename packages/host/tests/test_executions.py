@@ -51,6 +51,14 @@ async def test_close_is_idempotent(bench):
     bench.executions.close(second)
 
 
+async def test_close_after_the_core_let_go_of_the_turn(bench):
+    execution = await bench.executions.turn(bench.agent("a"), 1)
+    execution.graph.turns.end_turn("a:1")
+    bench.executions.close(execution)
+    assert bench.executions.active("a") is None
+    assert leases(execution.graph) == [0]
+
+
 async def test_next_slot_waits_until_the_former_is_closed(bench):
     agent = bench.agent("a")
     first = await bench.executions.turn(agent, 1)
@@ -76,14 +84,17 @@ async def test_next_slot_waits_for_the_cleanup_of_cancelled_work(bench, told):
     steps = []
 
     async def work():
+        async with first.work():
+            try:
+                await anyio.sleep_forever()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await told.pass_through("cleanup")
+                steps.append("cleaned")
+
+    async def cancelled():
         with pytest.raises(TurnError) as caught:
-            async with first.work():
-                try:
-                    await anyio.sleep_forever()
-                finally:
-                    with anyio.CancelScope(shield=True):
-                        await told.pass_through("cleanup")
-                    steps.append("cleaned")
+            await work()
         assert caught.value.code == "turn-ended"
 
     async def following():
@@ -93,7 +104,7 @@ async def test_next_slot_waits_for_the_cleanup_of_cancelled_work(bench, told):
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(work)
+            tasks.start_soon(cancelled)
             await idle()
             bench.executions.close(first)
             tasks.start_soon(following)
@@ -199,11 +210,10 @@ async def test_end_of_a_turn_cancels_its_work(bench, told):
             failures.append(error.code)
 
     with anyio.fail_after(5):
-        async with anyio.create_task_group() as tasks:
-            async with agent.turn() as turn:
-                tasks.start_soon(read, turn)
-                await told.reached("query")
-                assert leases(bench.live.current) == [2]
+        async with anyio.create_task_group() as tasks, agent.turn() as turn:
+            tasks.start_soon(read, turn)
+            await told.reached("query")
+            assert leases(bench.live.current) == [2]
     await idle()
     assert failures == ["turn-ended"]
     assert leases(bench.live.current) == [0]
@@ -314,6 +324,30 @@ async def test_foreground_turn_waits_for_a_workflow(bench):
             assert order == []
             gate.set()
     assert order == ["workflow", "turn"]
+
+
+async def test_workflow_joins_the_open_turn_although_another_waits(bench, told):
+    agent = bench.agent("a")
+    release = told.hold("facts")
+    opened, joined = [], []
+
+    async def turn(number):
+        opened.append(await bench.executions.turn(agent, number))
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(turn, 1)
+            await told.reached("facts")
+            tasks.start_soon(turn, 2)
+            await idle()
+            release()
+            await idle()
+            async with bench.executions.workflow(agent, "archive") as execution:
+                joined.append(execution)
+            assert joined == opened
+            bench.executions.close(opened[0])
+    assert [execution.context.turn_id for execution in opened] == ["a:1", "a:2"]
+    bench.executions.close(opened[1])
 
 
 async def test_workflow_joins_a_turn_that_is_being_prepared(bench, told):

@@ -1,8 +1,8 @@
 import pytest
 from dsh_mnemon_core.errors import CompositionRejected
+from dsh_mnemon_core.instant import utc_now
 from dsh_mnemon_core.plugin import Contributions
 from dsh_mnemon_core.runtime import open_runtime
-from dsh_mnemon_core.instant import utc_now
 from dsh_mnemon_core.sdk import SourceDefinition, SourceManifest
 from dsh_mnemon_host.config import HostConfig, resolve
 from dsh_mnemon_host.graph import build_graph
@@ -25,12 +25,11 @@ async def test_default_source_gets_what_the_layout_says(home):
 
 
 async def test_capability_ceiling_follows_the_settings(home, told, told_rows):
-    layer = {"layers": {"runtime": {"participation": {"write": "manual"}}}}
-    async with home.open(*told_rows(), overrides={"memoryTopology": layer}) as host:
-        async with host.agent().turn():
-            view = host.lifecycle.memory("main").view
-            assert view.action_offers == ()
-            assert [route.source_route_id for route in view.routes] == ["look"]
+    overrides = {"memoryTopology": {"layers": {"runtime": {"participation": {"write": "manual"}}}}}
+    async with home.open(*told_rows(), overrides=overrides) as host, host.agent().turn():
+        view = host.lifecycle.memory("main").view
+        assert view.action_offers == ()
+        assert [route.source_route_id for route in view.routes] == ["look"]
 
 
 @pytest.mark.parametrize("agent", [None, "a"])

@@ -7,7 +7,7 @@ import attrs
 import pytest
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_host.agent_host import HostCapabilities
-from dsh_mnemon_host.harness.conformance import HarnessContract
+from dsh_mnemon_host.harness.conformance import HarnessContract, RecordingHost
 from dsh_mnemon_host.harness.loop import LoopHarness
 
 RULES = [name for name in vars(HarnessContract) if name.startswith("test_")]
@@ -138,6 +138,17 @@ def test_every_rule_is_broken_once():
 async def test_a_harness_that_breaks_a_rule_fails_it(make, rule):
     with pytest.raises((AssertionError, InputError, ExceptionGroup)):
         await getattr(Broken(make()), rule)()
+
+
+async def test_the_recording_host_notes_what_a_harness_tells_beside_turns():
+    host = RecordingHost()
+    harness = LoopHarness()
+    harness.subscribe(host)
+    agent = harness.open_agent("a", None, default="/workspace")
+    await agent.announce()
+    await agent.restart()
+    await host.step_rejected(agent, 7)
+    assert host.seen[1:] == [("session_started", "a", "clear"), ("step_rejected", "a", 7)]
 
 
 async def test_a_harness_may_lack_what_it_says_it_lacks():

@@ -34,9 +34,7 @@ def put(key, value):
 
 def idle_leases(host):
     graphs = {*host.live.graphs, *host.live._retired}
-    return {
-        record.leases for graph in graphs for record in graph.attachment.host._records.values()
-    }
+    return {record.leases for graph in graphs for record in graph.attachment.host._records.values()}
 
 
 def look(told):
@@ -245,9 +243,7 @@ async def test_a_child_gets_the_wake_at_its_first_step_and_never_a_cue(bench):
             assert own.sections == turn.sections
 
 
-async def test_a_child_whose_graph_cannot_be_had_goes_without_memory(
-    home, told, told_rows, caplog
-):
+async def test_a_child_whose_graph_cannot_be_had_goes_without_memory(home, told, told_rows, caplog):
     settings = "storageScope: workspace\n"
     async with home.open(*told_rows(), settings=settings) as host:
         events = host.lifecycle
@@ -283,10 +279,10 @@ async def test_a_turn_goes_on_when_memory_fails(bench, told, caplog):
 
 async def test_without_routing_guidance_a_failed_turn_has_no_section(home, told, told_rows):
     told.revision = ""
-    async with home.open(*told_rows(), settings="routingGuidance: false\n") as host:
-        async with host.agent().turn() as turn:
-            assert turn.problem is not None
-            assert turn.sections == ()
+    opened = home.open(*told_rows(), settings="routingGuidance: false\n")
+    async with opened as host, host.agent().turn() as turn:
+        assert turn.problem is not None
+        assert turn.sections == ()
 
 
 async def test_an_unexpected_failure_is_told_without_its_text(bench, home, monkeypatch, caplog):

@@ -9,6 +9,7 @@ from dsh_mnemon_core.errors import (
     CompositionRejected,
     ConfigurationError,
     InputError,
+    StorageError,
     TurnError,
 )
 from dsh_mnemon_core.profile import Profile, Row
@@ -201,6 +202,24 @@ async def test_two_hosts_share_one_data_folder(home):
                 for number in range(10):
                     group.start_soon(write, (one, two)[number % 2], number)
         assert len(home.stored()) == 11
+
+
+async def test_a_candidate_whose_value_cannot_be_stored_is_taken_down(home, told, told_rows):
+    async with home.open(*told_rows()) as host:
+        former = host.live.current
+
+        def full(*_):
+            raise StorageError("store-unwritable", "the disk is full")
+
+        host.settings._file.replace = full
+        with pytest.raises(StorageError):
+            await host.settings.mutate("mnemon", put("timeoutMs", 999))
+        await anyio.wait_all_tasks_blocked()
+        assert host.live.current is former
+        assert told.disposed == 1
+        async with host.agent().turn() as turn:
+            assert turn.problem is None
+    assert told.disposed == 2
 
 
 # -- tools and harnesses --------------------------------------------------------------------------

@@ -28,6 +28,7 @@ def test_nothing_configured():
     assert resolved.strategy_type_id == "default-three-tier"
 
 
+@pytest.mark.requirement("host:config:legacy")
 def test_a_location_alone_means_custom_and_a_legacy_pack():
     resolved = _resolved({"dataDir": "~/notes"})
     assert resolved.storage_scope == "custom"

@@ -121,11 +121,11 @@ async def test_text_passes_literally(home, text):
 
 
 async def test_without_an_offer_it_says_so(home, told_rows):
-    async with home.open(*told_rows(source={"type_id": "notes"})) as host:
-        async with host.agent().turn() as turn:
-            with pytest.raises(AuthorityError) as caught:
-                await call(turn, **ADD)
-            assert caught.value.code == "action-unavailable"
+    rows = told_rows(source={"type_id": "notes"})
+    async with home.open(*rows) as host, host.agent().turn() as turn:
+        with pytest.raises(AuthorityError) as caught:
+            await call(turn, **ADD)
+        assert caught.value.code == "action-unavailable"
 
 
 async def test_read_only_is_said_before_anything_else(home):

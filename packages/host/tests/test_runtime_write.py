@@ -1,6 +1,7 @@
 """What follows when a Runtime limit would be passed (host.md §15)."""
 
 import json
+from functools import partial
 
 import anyio
 import pytest
@@ -102,11 +103,9 @@ async def test_a_full_user_profile_asks_for_a_model_and_loses_nothing(home, by):
         before = files(home)
         pending = add("Works in Berlin and speaks German", "user", importance="critical")
         async with host.agent().turn() as turn:
+            call = partial(turn.call, "mnemon_runtime_memory")
             with pytest.raises(CapacityError) as caught:
-                if by == "tool":
-                    await turn.call("mnemon_runtime_memory", pending)
-                else:
-                    await host.write_runtime(pending)
+                await (call if by == "tool" else host.write_runtime)(pending)
         assert caught.value.code == "model-unavailable"
         assert caught.value.details["pending"] == {
             "content": pending["content"],

@@ -143,6 +143,7 @@ async def test_secrets_are_masked_in_every_layer(path):
 # -- changing -------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("host:settings:comments")
 async def test_a_change_keeps_comments_and_unknown_keys(path):
     settings = await _open(path, _TEXT)
     before = _mnemon(settings).revision
@@ -233,6 +234,7 @@ async def test_closed_and_read_only_settings_refuse(path):
 # -- the fence ------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("host:settings:fence")
 async def test_different_keys_of_two_writers_both_succeed(path):
     one, two = await _open(path, _TEXT), await _open(path)
     await one.mutate("mnemon", [_set("timeoutMs", 500)])
@@ -241,6 +243,7 @@ async def test_different_keys_of_two_writers_both_succeed(path):
     assert path.read_text(encoding="utf-8") == _TEXT + "timeoutMs: 500\ndefaultRecallLimit: 7\n"
 
 
+@pytest.mark.requirement("host:settings:fence")
 async def test_the_same_key_of_two_writers_conflicts(path):
     one, two = await _open(path, _TEXT), await _open(path)
     await one.mutate("mnemon", [_set("timeoutMs", 500)])
@@ -490,6 +493,7 @@ async def test_refresh_takes_over_what_an_editor_saved(path):
     assert told == [True]
 
 
+@pytest.mark.requirement("host:settings:bad-file")
 @pytest.mark.parametrize("text", ["writeEnabled: [\n", "timeoutMs: 5\n", "- 1\n"])
 async def test_bad_content_stays_outside_and_is_never_overwritten(path, text, caplog):
     settings = await _open(path, _TEXT)

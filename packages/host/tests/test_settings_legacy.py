@@ -17,6 +17,7 @@ async def _open(path, text=None, base=None, **kwargs):
     return settings, value
 
 
+@pytest.mark.requirement("host:config:legacy")
 async def test_the_old_spelling_is_rewritten_at_the_start(path):
     _, value = await _open(path, "# mine\ndisplayMode: buildin  # old\nx: 1\n")
     assert value.display_mode == "builtin"

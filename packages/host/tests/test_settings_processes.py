@@ -72,6 +72,7 @@ def _document(tmp_path: Path):
     return thaw(parse((tmp_path / "settings.yaml").read_text(encoding="utf-8"), "settings.yaml"))
 
 
+@pytest.mark.requirement("host:settings:fence")
 def test_two_processes_changing_different_keys_both_succeed(tmp_path, writers):
     (tmp_path / "settings.yaml").write_text("# mine\n", encoding="utf-8")
     one = writers("timeoutMs", ",".join(str(500 + n) for n in range(12)))
@@ -83,6 +84,7 @@ def test_two_processes_changing_different_keys_both_succeed(tmp_path, writers):
     assert (tmp_path / "settings.yaml").read_text(encoding="utf-8").startswith("# mine\n")
 
 
+@pytest.mark.requirement("host:settings:fence")
 def test_two_processes_changing_the_same_key_conflict(tmp_path, writers):
     one, two = writers("timeoutMs", "500"), writers("timeoutMs", "600")
     _go(one)

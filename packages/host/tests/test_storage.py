@@ -25,6 +25,7 @@ def _hash(path):
     return hashlib.sha256(str(path).encode("utf-8")).hexdigest()
 
 
+@pytest.mark.requirement("host:layout:table")
 @pytest.mark.parametrize("env", [{}, {"MNEMON_DATA_DIR": "/env/root"}])
 @pytest.mark.parametrize(
     ("scope", "data_dir"),
@@ -66,6 +67,7 @@ def test_areas_and_root_files():
     assert layout.pack_lock == Path("/d/.dsh-pack.lock")
 
 
+@pytest.mark.requirement("host:layout:workspace")
 def test_only_the_central_layout_follows_links(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "alias").symlink_to(tmp_path / "real")
@@ -77,6 +79,7 @@ def test_only_the_central_layout_follows_links(tmp_path):
     assert central.workspace == tmp_path / "real"
 
 
+@pytest.mark.requirement("host:layout:workspace")
 def test_a_file_in_the_way_of_a_workspace(tmp_path):
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(StorageError):
@@ -96,6 +99,7 @@ def test_without_a_workspace_the_current_directory_counts(tmp_path, monkeypatch)
     assert resolve_layout(config).root == tmp_path / ".mnemon"
 
 
+@pytest.mark.requirement("host:layout:global-user")
 @pytest.mark.parametrize("scope", STORAGES)
 def test_the_global_user_file(scope):
     document = {"storageScope": scope, "dataDir": "/d", "runtimeUserScope": "global"}
@@ -117,6 +121,7 @@ def _received(type_id, document=None, env=None, key=None):
     return source_configuration(type_id, instance, config, layout)
 
 
+@pytest.mark.requirement("host:layout:sources")
 def test_what_the_runtime_source_receives():
     document = {
         "dataDir": "/d",
@@ -198,6 +203,7 @@ def test_secrets_travel_beside_the_configuration():
     assert "sk-" not in repr(received.configuration)
 
 
+@pytest.mark.requirement("host:layout:sources")
 @pytest.mark.parametrize(
     ("type_id", "key"),
     [

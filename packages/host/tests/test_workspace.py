@@ -10,6 +10,7 @@ from dsh_mnemon_host.workspace import (
 )
 
 
+@pytest.mark.requirement("host:layout:workspace")
 def test_a_link_to_a_workspace_is_that_workspace(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "alias").symlink_to(tmp_path / "real")
@@ -17,6 +18,7 @@ def test_a_link_to_a_workspace_is_that_workspace(tmp_path):
     assert workspace_id(f"{tmp_path}/alias") == workspace_id(f"{tmp_path}/real")
 
 
+@pytest.mark.requirement("host:layout:workspace")
 def test_the_missing_rest_is_kept_as_typed_behind_the_real_ancestor(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "alias").symlink_to(tmp_path / "real")
@@ -46,6 +48,7 @@ def test_resolving_creates_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.requirement("host:layout:workspace")
 @pytest.mark.parametrize("rest", ["", "/child", "/child/grandchild"])
 def test_a_file_in_the_way_is_refused(tmp_path, rest):
     (tmp_path / "file").write_text("x", encoding="utf-8")

@@ -2,8 +2,11 @@
 
 from datetime import datetime, timedelta, timezone
 
+import pytest
 from dsh_mnemon_core.instant import iso_utc
 from dsh_mnemon_testing import FROZEN, VirtualClock
+
+pytestmark = pytest.mark.requirement("testing:clock")
 
 
 def test_clock_stands_where_the_golden_files_stand():

@@ -5,6 +5,8 @@ import textwrap
 import pytest
 from dsh_mnemon_testing import ExtensionContract
 
+pytestmark = pytest.mark.requirement("testing:extension-contract")
+
 PRELUDE = """
 import itertools
 

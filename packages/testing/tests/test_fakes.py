@@ -13,6 +13,8 @@ from dsh_mnemon_testing import fake_contributions, fake_extension, fake_source, 
 from dsh_mnemon_testing.fakes import SOURCE_MANIFEST, STRATEGY_MANIFEST, raw
 from dsh_mnemon_testing.running import start_source
 
+pytestmark = pytest.mark.requirement("testing:fakes")
+
 SCOPE = OperationScope(storage="custom")
 REQUEST = ViewRequest(scope=SCOPE)
 ROUTE = {

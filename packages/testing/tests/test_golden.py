@@ -7,6 +7,8 @@ from dsh_mnemon_core._engine.generation import build_candidate
 from dsh_mnemon_testing.fakes import SOURCE_MANIFEST, STRATEGY_MANIFEST
 from dsh_mnemon_testing.golden import golden, options_from, snapshot_from
 
+pytestmark = pytest.mark.requirement("testing:golden")
+
 SOURCES = {
     "sources": [{"entryId": "s", "manifest": SOURCE_MANIFEST}],
     "strategies": [{"entryId": "t", "manifest": STRATEGY_MANIFEST, "compose": {}}],

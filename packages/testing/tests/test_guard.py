@@ -4,6 +4,8 @@ import pytest
 from dsh_mnemon_testing import Contract, deviates
 from dsh_mnemon_testing.guard import deviations
 
+pytestmark = pytest.mark.requirement("testing:guard")
+
 
 class Good(Contract, contract=True):
     def test_one(self):

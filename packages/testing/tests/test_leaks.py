@@ -1,8 +1,11 @@
 """What is left is found and named."""
 
 import anyio
+import pytest
 from dsh_mnemon_core.fiber import Plugin, open_root
 from dsh_mnemon_testing.leaks import leaks, new_tasks, running
+
+pytestmark = pytest.mark.requirement("testing:runner:leaks")
 
 
 async def test_new_task_is_found_and_an_old_one_is_not():

@@ -7,6 +7,8 @@ from dsh_mnemon_core.plugin import Contributions
 from dsh_mnemon_core.scope import OperationScope
 from dsh_mnemon_core.source import ManagementRequest, ManagementResult, SourceDefinition
 
+pytestmark = pytest.mark.requirement("testing:runner:management")
+
 SCOPE = OperationScope(storage="custom")
 
 

@@ -6,6 +6,8 @@ import pytest
 from dsh_mnemon_testing import NetworkBlocked
 from dsh_mnemon_testing.network import is_local, only_loopback
 
+pytestmark = pytest.mark.requirement("testing:plugin:network")
+
 
 @pytest.mark.parametrize(
     ("host", "local"),

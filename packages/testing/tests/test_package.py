@@ -33,6 +33,7 @@ def test_a_name_that_is_not_there_is_missed():
         _ = dsh_mnemon_testing.Nothing
 
 
+@pytest.mark.requirement("testing:plugin:light")
 def test_pytest_loads_nothing_of_the_core_with_the_plugin():
     program = (
         "import sys, dsh_mnemon_testing.plugin\n"

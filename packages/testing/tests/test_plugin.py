@@ -1,5 +1,7 @@
 """The pytest plugin in a project of somebody else."""
 
+import pytest
+
 FIXTURES = """
 import socket
 import urllib.request
@@ -94,11 +96,13 @@ def run(pytester, *arguments):
     )
 
 
+@pytest.mark.requirement("testing:plugin:fixtures")
 def test_fixtures_and_marker(pytester):
     pytester.makepyfile(FIXTURES)
     run(pytester).assert_outcomes(passed=5)
 
 
+@pytest.mark.requirement("testing:runner:leaks")
 def test_leak_check_fails_the_test_that_leaks(pytester):
     pytester.makepyfile(LEAKING)
     result = run(pytester)
@@ -106,10 +110,12 @@ def test_leak_check_fails_the_test_that_leaks(pytester):
     result.stdout.fnmatch_lines(["*LeakedResources: the task left runs on*"])
 
 
+@pytest.mark.requirement("testing:plugin:marker")
 def test_marker_is_described(pytester):
     run(pytester, "--markers").stdout.fnmatch_lines(["@pytest.mark.requirement(id): *"])
 
 
+@pytest.mark.requirement("testing:plugin:network")
 def test_sockets_are_free_outside_of_tests(pytester):
     pytester.makepyfile("import socket\n\nBEFORE = socket.socket.connect\n\ndef test(): pass\n")
     pytester.makeconftest(
@@ -121,6 +127,7 @@ def test_sockets_are_free_outside_of_tests(pytester):
     run(pytester).assert_outcomes(passed=1)
 
 
+@pytest.mark.requirement("testing:source-contract")
 def test_assertions_of_the_contracts_explain_themselves(pytester):
     pytester.makepyfile(ASSERTING)
     arguments = ("-p", "no:cacheprovider", "-k", "test_flags_and_samples")

@@ -2,7 +2,10 @@
 
 import tomllib
 
+import pytest
 import yaml
+
+pytestmark = pytest.mark.requirement("testing:readme")
 
 
 def test_every_file_of_the_readme_is_found(readme):

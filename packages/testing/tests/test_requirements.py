@@ -1,6 +1,7 @@
 """Requirements and marks are compared in both directions."""
 
 import textwrap
+from pathlib import Path
 
 import pytest
 from dsh_mnemon_testing import check_requirements
@@ -10,6 +11,8 @@ from dsh_mnemon_testing.requirements import (
     read_requirements,
     requirement_problems,
 )
+
+pytestmark = pytest.mark.requirement("testing:requirements")
 
 
 def entry(name="notes:add", **more):
@@ -109,3 +112,7 @@ def test_mark_that_is_no_literal_is_refused(package):
 
 def test_nothing_required_and_nothing_marked(package):
     check_requirements(package("# nothing yet\n"))
+
+
+def test_this_package_keeps_its_own_rule():
+    check_requirements(Path(__file__).parents[1])

@@ -68,6 +68,7 @@ def everything(fake_strategy):
     return Contributions(strategies=(fake_strategy(compose=EVERYTHING),))
 
 
+@pytest.mark.requirement("testing:runner:mount")
 async def test_plugin_is_mounted_and_unmounted(memory_runner, plugin, everything, fake_trace):
     memory_runner.install("all", everything)
     unmount = await memory_runner.mount(plugin, config={"size": 2})
@@ -83,6 +84,7 @@ async def test_plugin_is_mounted_and_unmounted(memory_runner, plugin, everything
         await memory_runner.begin_turn()
 
 
+@pytest.mark.requirement("testing:runner:mount")
 async def test_plugin_is_named_by_its_instance(memory_runner, plugin):
     await memory_runner.mount(plugin, instance_id="mine")
     await memory_runner.mount(plugin, instance_id="yours", config=Config())
@@ -90,12 +92,14 @@ async def test_plugin_is_named_by_its_instance(memory_runner, plugin):
     assert keys == ["source:mine", "source:yours"]
 
 
+@pytest.mark.requirement("testing:runner:mount")
 async def test_plugin_with_a_bad_configuration_is_not_mounted(memory_runner, plugin):
     with pytest.raises(ConfigurationError):
         await memory_runner.mount(plugin, config={"colour": "red"})
     assert memory_runner.inspect()["evaluation"]["sourceInstanceKeys"] == []
 
 
+@pytest.mark.requirement("testing:runner:mount")
 async def test_plugin_that_lacks_a_service_is_refused_until_it_is_provided(memory_runner):
     seen = []
 
@@ -111,6 +115,7 @@ async def test_plugin_that_lacks_a_service_is_refused_until_it_is_provided(memor
     assert seen == ["tick"]
 
 
+@pytest.mark.requirement("testing:runner:install")
 async def test_bare_definitions_are_removed(memory_runner, notes, everything):
     memory_runner.install("all", everything)
     remove = memory_runner.install("notes", Contributions(sources=(notes,)))
@@ -126,6 +131,7 @@ async def serving(anyio_backend, memory_runner, notes, everything):
     return memory_runner
 
 
+@pytest.mark.requirement("testing:runner:turn")
 async def test_turn_has_the_documented_defaults(serving, fake_trace, frozen_now):
     turn = await serving.begin_turn()
     assert turn.view.scope == OperationScope(storage="custom")
@@ -134,6 +140,7 @@ async def test_turn_has_the_documented_defaults(serving, fake_trace, frozen_now)
     assert turn.view.routes[0].max_results == ViewBudget().max_evidence_results
 
 
+@pytest.mark.requirement("testing:runner:turn")
 async def test_turn_takes_a_request(serving):
     scope = OperationScope(storage="workspace", workspace_id="/w")
     budget = ViewBudget(max_evidence_results=2)
@@ -142,6 +149,7 @@ async def test_turn_takes_a_request(serving):
     assert turn.view.routes[0].max_results == 2
 
 
+@pytest.mark.requirement("testing:runner:turn")
 async def test_turn_executes_what_its_view_offers(serving, fake_trace):
     asked = []
 
@@ -162,6 +170,7 @@ async def test_turn_executes_what_its_view_offers(serving, fake_trace):
     assert asked == [ACTION]
 
 
+@pytest.mark.requirement("testing:runner:turn")
 async def test_every_turn_has_a_budget_of_its_own(serving):
     first, second = await serving.begin_turn(), await serving.begin_turn()
     assert first.view.id == second.view.id
@@ -171,6 +180,7 @@ async def test_every_turn_has_a_budget_of_its_own(serving):
     await second.execute_route(ROUTE, {})
 
 
+@pytest.mark.requirement("testing:runner:turn")
 async def test_released_turn_does_nothing_more(serving):
     turn = await serving.begin_turn()
     turn.release()
@@ -181,6 +191,7 @@ async def test_released_turn_does_nothing_more(serving):
         assert caught.value.code == "turn-ended"
 
 
+@pytest.mark.requirement("testing:runner:turn")
 async def test_turn_keeps_its_generation_until_it_is_released(memory_runner, notes, everything):
     memory_runner.install("all", everything)
     remove = memory_runner.install("notes", Contributions(sources=(notes,)))
@@ -193,6 +204,7 @@ async def test_turn_keeps_its_generation_until_it_is_released(memory_runner, not
     assert memory_runner.inspect()["drainingGenerationIds"] == []
 
 
+@pytest.mark.requirement("testing:runner:turn")
 async def test_turn_that_cannot_be_composed_holds_nothing(memory_runner, fake_source, everything):
     source = fake_source(manifest=NOTES, facts={"role": "other"})
     memory_runner.install("all", everything)
@@ -203,6 +215,7 @@ async def test_turn_that_cannot_be_composed_holds_nothing(memory_runner, fake_so
     assert memory_runner.inspect()["drainingGenerationIds"] == []
 
 
+@pytest.mark.requirement("testing:runner:options")
 async def test_options_see_a_description_of_each_source(fake_source, everything):
     seen = []
 
@@ -249,6 +262,7 @@ async def test_options_see_a_description_of_each_source(fake_source, everything)
 @pytest.mark.parametrize(
     "memory_runner", [{"strategy_instance_key": "strategy:second"}], indirect=True, ids=["second"]
 )
+@pytest.mark.requirement("testing:runner:options")
 async def test_fixture_takes_options(memory_runner, notes, everything):
     memory_runner.install("notes", Contributions(sources=(notes,)))
     memory_runner.install("first", everything)
@@ -257,6 +271,7 @@ async def test_fixture_takes_options(memory_runner, notes, everything):
         assert turn.view.strategy_instance_key == "strategy:second"
 
 
+@pytest.mark.requirement("testing:runner:dispose")
 async def test_closing_ends_what_is_under_way(notes, fake_source, everything, fake_trace):
     hanging = fake_source(manifest=NOTES, project={"grant": True}, query={"behaviour": "hang"})
     ended = []
@@ -281,6 +296,7 @@ async def test_closing_ends_what_is_under_way(notes, fake_source, everything, fa
     assert fake_trace[-1] == "dispose source:notes"
 
 
+@pytest.mark.requirement("testing:runner:dispose")
 async def test_closing_aborts_a_beginning(fake_source, everything):
     slow = fake_source(manifest=NOTES, facts={"behaviour": "hang"})
     ended = []
@@ -299,6 +315,7 @@ async def test_closing_aborts_a_beginning(fake_source, everything):
     assert ended == ["runner-disposed"]
 
 
+@pytest.mark.requirement("testing:runner:dispose")
 async def test_beginning_that_misses_its_cancellation_lets_go(fake_source, everything):
     """A composition that completes while the runner closes must not pin anything."""
     closing = []
@@ -326,6 +343,7 @@ async def test_beginning_that_misses_its_cancellation_lets_go(fake_source, every
     assert caught.value.code == "runner-disposed"
 
 
+@pytest.mark.requirement("testing:runner:dispose")
 async def test_everything_that_cannot_be_undone_is_told_at_once(notes, everything):
     def fails(ctx, config):
         ctx.defer(lambda: 1 / 0)
@@ -341,6 +359,7 @@ async def test_everything_that_cannot_be_undone_is_told_at_once(notes, everythin
     assert caught.group_contains(ZeroDivisionError)
 
 
+@pytest.mark.requirement("testing:runner:dispose")
 async def test_failure_of_the_body_comes_first_and_unwrapped():
     def fails(ctx, config):
         ctx.defer(lambda: 1 / 0)
@@ -354,6 +373,18 @@ async def test_failure_of_the_body_comes_first_and_unwrapped():
         await run()
 
 
+@pytest.mark.requirement("testing:runner:dispose")
+async def test_cancellation_of_the_body_closes_and_goes_on(notes, everything, fake_trace):
+    with anyio.move_on_after(0.05) as scope:
+        async with open_runner() as runner:
+            runner.install("all", everything)
+            runner.install("notes", Contributions(sources=(notes,)))
+            await anyio.sleep_forever()
+    assert scope.cancelled_caught
+    assert fake_trace[-1] == "dispose source:notes"
+
+
+@pytest.mark.requirement("testing:runner:leaks")
 async def test_task_that_is_left_is_named():
     left = []
 
@@ -366,6 +397,7 @@ async def test_task_that_is_left_is_named():
     left[0].cancel()
 
 
+@pytest.mark.requirement("testing:runner:leaks")
 async def test_generation_that_is_left_is_named(notes, everything):
     async with open_runner() as runner:
         runner.install("all", everything)
@@ -374,6 +406,7 @@ async def test_generation_that_is_left_is_named(notes, everything):
             await runner.check_leaks(())
 
 
+@pytest.mark.requirement("testing:runner:inspect")
 async def test_nothing_of_the_engine_is_handed_out(serving):
     turn = await serving.begin_turn()
     for thing in (serving, turn):

@@ -5,6 +5,8 @@ import textwrap
 import pytest
 from dsh_mnemon_testing import StrategyContract
 
+pytestmark = pytest.mark.requirement("testing:strategy-contract")
+
 GOOD = """
 import itertools
 

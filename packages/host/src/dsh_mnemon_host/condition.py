@@ -132,14 +132,14 @@ async def _sources(host: MemoryHost) -> tuple[list[dict[str, Any]], dict[str, An
 
 
 async def _runtime(host: MemoryHost) -> dict[str, Any] | None:
-    """Return ``{targets, edits}``; nothing when the Source is absent or its store is damaged."""
+    """Return ``{targets, edits}``; nothing where no healthy Source answers in these words."""
     try:
         session = await host.source("runtime")
         snapshot = await session.read("snapshot")
         edits = await session.read("edits")
-    except MnemonError:
+        return {"targets": to_wire(snapshot["targets"]), "edits": to_wire(edits)}
+    except (MnemonError, KeyError, TypeError):  # absent, damaged, or a Source of another make
         return None
-    return {"targets": to_wire(snapshot["targets"]), "edits": to_wire(edits)}
 
 
 def _settings(host: MemoryHost) -> dict[str, Any]:

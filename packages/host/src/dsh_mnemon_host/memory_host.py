@@ -316,7 +316,7 @@ class _Opening:
     @property
     def served(self) -> LiveRuntime:
         """The live runtime."""
-        if self._live is None:
+        if self._live is None:  # pragma: no cover - registering the settings admits them at once
             raise ConfigurationError("host-not-configured", "no settings have been admitted yet")
         return self._live
 

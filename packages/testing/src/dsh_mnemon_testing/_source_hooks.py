@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
@@ -106,7 +106,7 @@ class SourceHooks(Contract):
         first, second = (
             OperationScope(
                 storage="custom",
-                workspace_id=str(_folder(tmp_path / f"workspace-{name}")),
+                workspace_id=str(new_folder(tmp_path / f"workspace-{name}")),
                 session_id=f"session-{name}",
                 agent_id=f"agent-{name}",
             )
@@ -152,19 +152,31 @@ class SourceHooks(Contract):
 
     # -- what the tests build ----------------------------------------------------------------------
 
+    @pytest.fixture(autouse=True)
+    async def dispose_started(self, anyio_backend: Any) -> AsyncGenerator[None]:
+        """Dispose, at the end of a test, every instance it started and did not dispose itself."""
+        del anyio_backend  # asked for, so that anyio runs this fixture
+        self._started: list[RunningSource] = []
+        yield
+        for source in reversed(self._started):
+            if not source.disposed:
+                await source.dispose()
+
     def started(
         self, tmp_path: Path, name: str = "one", definition: SourceDefinition | None = None
     ) -> RunningSource:
         """Start an instance over the folder ``<tmp_path>/<name>``, which is made if missing."""
-        folder = _folder(tmp_path / name)
-        return start_source(
+        folder = new_folder(tmp_path / name)
+        source = start_source(
             definition or self.make_source(folder),
             key=f"source:contract-{name}",
             folder=folder,
-            scope=self.scopes(_folder(tmp_path / "scopes"))[0],
+            scope=self.scopes(new_folder(tmp_path / "scopes"))[0],
             configuration=self.configuration(folder),
             secrets=self.secrets(folder),
         )
+        self._started.append(source)
+        return source
 
     async def filled(
         self, tmp_path: Path, name: str = "one", definition: SourceDefinition | None = None
@@ -206,7 +218,8 @@ class SourceHooks(Contract):
             pytest.skip(f"{type(self).__name__} says {flag} = False")
 
 
-def _folder(path: Path) -> Path:
+def new_folder(path: Path) -> Path:
+    """Make a folder unless it is there, and return it."""
     path.mkdir(parents=True, exist_ok=True)
     return path
 

@@ -53,7 +53,9 @@ class SourceWrites(SourceHooks, contract=True):
         nothing lies in between. A change that is cancelled before it begins writes nothing.
         """
         self.needs("has_actions")
-        sample = next(item for item in self.sample_mutations() if item.completion in DURABLE)
+        samples = [item for item in self.sample_mutations() if item.completion in DURABLE]
+        assert samples, "sample_mutations() has none that succeeds"
+        sample = samples[0]
         for moment in MOMENTS:
             name = f"moment-{moment}"
             source = self.started(tmp_path, name)

@@ -58,7 +58,7 @@ _BUDGET: Final = ViewBudget()
 Item = TypeVar("Item", RouteManifest, ActionManifest)
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.define(kw_only=True, eq=False)
 class RunningSource:
     """One instance of a Source, asked the way Core asks it but one call at a time.
 
@@ -66,11 +66,13 @@ class RunningSource:
         live: The instance as the engine sees it.
         folder: Where this instance may keep what it stores.
         scope: Whose memory it is asked for, unless a call names another scope.
+        disposed: Whether it was disposed.
     """
 
     live: LiveSource
     folder: Path
     scope: OperationScope
+    disposed: bool = False
 
     @property
     def key(self) -> str:
@@ -245,6 +247,7 @@ class RunningSource:
 
     async def dispose(self) -> None:
         """Dispose the runtime, if it has anything to dispose."""
+        self.disposed = True
         if isinstance(self.live.runtime, Disposes):
             await self.live.runtime.dispose()
 

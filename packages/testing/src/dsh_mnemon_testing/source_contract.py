@@ -9,7 +9,12 @@ from pathlib import Path
 from dsh_mnemon_core.source import SourceManifest
 from dsh_mnemon_core.wire import from_wire, to_wire
 
-from dsh_mnemon_testing._source_hooks import SampleMutation, SampleOperation, SampleQuery
+from dsh_mnemon_testing._source_hooks import (
+    SampleMutation,
+    SampleOperation,
+    SampleQuery,
+    new_folder,
+)
 from dsh_mnemon_testing._source_reads import SourceReads
 from dsh_mnemon_testing._source_writes import SourceWrites
 
@@ -20,6 +25,8 @@ class SourceContract(SourceReads, SourceWrites, contract=True):
     """Checks that a Source keeps its promises; subclass it as ``class TestMySource``.
 
     Factories: `make_source` (required), `configuration`, `secrets`.
+
+    Give the Source a clock that stands still: what it shows is compared.
 
     Content: `seed`, `sample_queries`, `sample_mutations`, `sample_operations`, `writes`. Samples
     are made on a store that was seeded; tests about reading make every sample change that succeeds
@@ -50,11 +57,11 @@ class SourceContract(SourceReads, SourceWrites, contract=True):
         Source use, for a path that is not taken from the instance's own configuration, and for a
         `dispose` that closes something shared.
         """
-        names = ("one", "two")
-        alike = self.configuration(tmp_path / "one") == self.configuration(tmp_path / "two")
+        one, two, both = (new_folder(tmp_path / name) for name in ("one", "two", "both"))
+        apart = self.configuration(one) != self.configuration(two)
         # Where the Host's configuration tells instances apart, both come from one definition.
-        shared = None if alike else self.make_source(tmp_path / "shared")
-        first, second = (self.started(tmp_path, name, shared) for name in names)
+        shared = self.make_source(both) if apart else None
+        first, second = (self.started(tmp_path, name, shared) for name in ("one", "two"))
         empty = await self.shown(second)
         await self.fill(first)
         assert await self.shown(first) != empty, "filling changes nothing that shows"

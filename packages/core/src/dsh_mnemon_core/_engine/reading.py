@@ -7,7 +7,6 @@ from typing import Literal, TypeAlias, TypeVar
 
 import anyio
 import attrs
-from anyio.lowlevel import checkpoint_if_cancelled
 
 from dsh_mnemon_core._engine.foreign import judging
 from dsh_mnemon_core.errors import SourceReadFailure, ViewRejected
@@ -76,7 +75,6 @@ async def read_each(
             group.start_soon(one, index, item)
     if errors:
         raise errors[min(errors)]
-    await checkpoint_if_cancelled()  # a Source may have swallowed it
     return tuple(results[index] for index in range(len(items)))
 
 

@@ -43,9 +43,9 @@ def profile_path(common: Common) -> tuple[Path, bool]:
     Raises:
         ConfigurationError: ``profile-required`` when no distribution supplied a default.
     """
-    named = common.profile or os.environ.get("MNEMON_PROFILE", "").strip()
+    named = str(common.profile or os.environ.get("MNEMON_PROFILE", "").strip())
     if named:
-        return Path(named), True
+        return Path(os.path.expanduser(named)), True
     default = DEFAULT_PROFILE.get()
     if default is None:
         raise ConfigurationError(

@@ -72,7 +72,8 @@ def main(
     except CycloptsError as error:
         return _usage(error)
     except MnemonError as error:
-        print_error(error, as_json="--json" in tokens)
+        options = tokens[: tokens.index("--")] if "--" in tokens else tokens
+        print_error(error, as_json="--json" in options)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -19,6 +19,7 @@ from dsh_mnemon_host.cli.output import print_json, print_text
 
 if TYPE_CHECKING:
     from dsh_mnemon_host.memory_host import MemoryHost
+    from dsh_mnemon_host.source_session import SourceSession
 
 __all__ = ("app",)
 
@@ -149,7 +150,7 @@ async def list_entries(*, target: Target | None = None, common: Common = _COMMON
         Only this target.
     """
     async with open_host(common) as host:
-        session = await host.source("runtime")
+        session = await host.source("runtime", capability="read")
         snapshot = to_wire(await session.read("snapshot"))
     if target is not None:
         snapshot["entries"] = [e for e in snapshot["entries"] if e["target"] == target]
@@ -187,7 +188,7 @@ async def list_archived(*, limit: int = 200, offset: int = 0, common: Common = _
         Entries to skip.
     """
     async with open_host(common) as host:
-        session = await host.source("runtime")
+        session = await host.source("runtime", capability="read")
         page = to_wire(await session.read("archived", {"limit": limit, "offset": offset}))
     if common.json:
         print_json(page)
@@ -220,24 +221,42 @@ async def adopt(
         Apply without asking.
     """
     edit = {"target": target or _target_of(file), **await _edited(file)}
+    failed: list[dict[str, Any]] = []
     async with open_host(common) as host:
-        session = await host.source("runtime")
+        session = await host.source("runtime", capability="read")
         differences = to_wire(await session.read("compare-edit", edit))
+        kept = [] if differences else await _kept(session, edit["target"])
         if not common.json:
-            print_text("\n".join(_difference(item) for item in differences) or "Nothing differs.")
-        if not differences or not (yes or _confirmed(common)):
-            if common.json:
-                print_json({"differences": differences, "applied": 0, "failed": []})
-            return 0
-        failed = await _apply(host, differences)
-    applied = len(differences) - len(failed)
+            print_text(_shown(differences, kept))
+        agreed = bool(differences) and (yes or _confirmed(common))
+        if agreed:
+            failed = await _apply(host, differences)
+    applied = len(differences) - len(failed) if agreed else 0
     if common.json:
-        print_json({"differences": differences, "applied": applied, "failed": failed})
-    else:
+        print_json(
+            {"differences": differences, "applied": applied, "failed": failed, "kept": kept}
+        )
+    elif agreed:
         print_text(f"{applied} of {len(differences)} changes applied.")
         for item in failed:
             print_text(f"  not applied: {item['error']['message']}")
     return 1 if failed else 0
+
+
+async def _kept(session: SourceSession, target: Target) -> list[str]:
+    """Return the files that hold earlier edits of a target.
+
+    The store puts its own USER.md and MEMORY.md in order when it opens, and keeps a copy of what a
+    person wrote there.
+    """
+    edits = to_wire(await session.read("edits"))
+    return [item["file"] for item in edits if item["target"] == target]
+
+
+def _shown(differences: Sequence[Mapping[str, Any]], kept: Sequence[str]) -> str:
+    if differences:
+        return "\n".join(_difference(item) for item in differences)
+    return "\n".join(["Nothing differs.", *(f"An edit is kept in {file}" for file in kept)])
 
 
 async def _edited(file: Path) -> dict[str, Any]:

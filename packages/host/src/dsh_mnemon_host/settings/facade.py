@@ -25,7 +25,6 @@ from dsh_mnemon_host.settings._editions import (
     with_layer,
 )
 from dsh_mnemon_host.settings._listeners import Listeners
-from dsh_mnemon_host.settings.document import change, parse
 from dsh_mnemon_host.settings.file import FileMoved, SettingsFile, Stored
 from dsh_mnemon_host.settings.legacy import canonicalize_display_mode
 from dsh_mnemon_host.settings.operations import Operation, OperationLike, apply, read_operations
@@ -232,6 +231,9 @@ class FileSettings:
         if json_equal(user, latest.user):
             await self._commit(user, partial(_as_is, latest.stored))
             return
+        # Imported here, as in `_read`: most commands meet no settings file and need no YAML.
+        from dsh_mnemon_host.settings.document import change
+
         text = change(latest.stored.text, edit, str(self.path))
 
         async def write() -> Stored:
@@ -245,7 +247,7 @@ class FileSettings:
         self._looked_at = stored = await to_thread.run_sync(self._file.read)
         if stored == self._edition.stored:
             return self._edition
-        return Edition(stored, parse(stored.text, str(self.path)))
+        return Edition(stored, _read(stored.text, str(self.path)))
 
     async def _take_over(self) -> None:
         """Bring the file's content into force, or note why that is not possible."""
@@ -287,6 +289,14 @@ class FileSettings:
     async def _tidy(self, ns: str) -> None:
         if ns == "mnemon" and ns in self._spaces:
             await canonicalize_display_mode(self)
+
+
+def _read(text: str, file: str) -> FrozenDict:
+    if not text:
+        return FrozenDict()
+    from dsh_mnemon_host.settings.document import parse
+
+    return parse(text, file)
 
 
 async def _as_is(stored: Stored) -> Stored:

@@ -1,0 +1,289 @@
+"""Status and doctor tell what is so."""
+
+import os
+
+import pytest
+from dsh_mnemon_core.errors import InputError
+from dsh_mnemon_core.profile import Profile, Row
+from dsh_mnemon_host import condition
+from dsh_mnemon_host.condition import diagnose, look_at, opening_failed, read_condition
+
+
+def findings(found, check):
+    return [item for item in diagnose(found) if item.check == check]
+
+
+def worst(found):
+    return {(item.check, item.code) for item in diagnose(found) if item.level == "error"}
+
+
+async def test_a_healthy_host_has_no_complaint(home):
+    async with home.open() as host:
+        found = await read_condition(host)
+    assert {item.level for item in diagnose(found)} == {"ok"}
+    assert {item.check for item in diagnose(found)} == {
+        "profile", "composition", "source", "storage",
+    }  # fmt: skip
+    assert found["runtime"] == {
+        "targets": {
+            "memory": {**_empty("memory", 10_240), "markdownPath": str(_file(home, "MEMORY.md"))},
+            "user": {**_empty("user", 4096), "markdownPath": str(_file(home, "USER.md"))},
+        },
+        "edits": [],
+    }
+
+
+def _empty(target, limit):
+    return {"target": target, "entryCount": 0, "used": 0, "limit": limit}
+
+
+def _file(home, name):
+    return home.data / "runtime" / name
+
+
+# -- rows and composition -------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("host:status:truth")
+async def test_rows_are_judged_one_by_one(home, told_rows):
+    rows = (
+        *told_rows(),
+        Row(id="gone", module="dsh_mnemon_nonesuch"),
+        Row(id="off", module="dsh_mnemon_nonesuch", enabled=False),
+        Row(
+            id="wrong",
+            module="dsh_mnemon_source_runtime",
+            config={"memoryLimitByte": 1},
+        ),
+    )
+    async with home.open(*rows) as host:
+        found = await read_condition(host)
+    levels = {item.subject: item.level for item in findings(found, "profile")}
+    assert levels == {
+        "mnemon": "ok",
+        "told": "ok",
+        "plain": "ok",
+        "gone": "warning",
+        "off": "ok",
+        "wrong": "error",
+    }
+    [wrong] = [item for item in findings(found, "profile") if item.subject == "wrong"]
+    assert "memoryLimitBytes" in wrong.message
+    assert wrong.remedy
+
+
+async def test_without_the_hosts_row_the_others_wait(home, told_rows):
+    async with home.open(profile=Profile(rows=told_rows())) as host:
+        found = await read_condition(host)
+    assert {item.level for item in findings(found, "profile")} == {"warning"}
+    assert ("composition", "missing-source") in worst(found)
+    assert ("composition", "missing-strategy") in worst(found)
+    assert found["sources"] == []
+    assert "runtime" not in found
+
+
+async def test_a_fallback_is_a_warning(home, told_rows):
+    async with home.open(*told_rows(), settings="memoryView: {strategyTypeId: other}\n") as host:
+        found = await read_condition(host)
+    [finding] = findings(found, "composition")
+    assert (finding.level, finding.code) == ("warning", "strategy-fallback")
+
+
+async def test_a_candidate_that_was_rejected_later_is_an_error(home, told_rows, strategy_row):
+    rows = told_rows()
+    async with home.open(*rows, settings="memoryView: {strategyTypeId: plain}\n") as host:
+        second = strategy_row("second")  # the same type once more is ambiguous
+        await host.profile.apply((Row(id="mnemon", module="dsh_mnemon_host"), *rows, second))
+        found = await read_condition(host)
+        assert found["composition"]["servingGenerationId"]
+        async with host.agent().turn() as turn:
+            assert turn.problem is None
+    [finding] = findings(found, "composition")
+    assert (finding.level, finding.code) == ("error", "strategy-type-ambiguous")
+    assert finding.remedy
+
+
+# -- sources --------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("host:status:truth")
+async def test_a_damaged_store_is_named_with_file_and_reason(home):
+    folder = home.data / "runtime"
+    folder.mkdir(parents=True)
+    (folder / "memories.json").write_text('{"version": 1, "entries": [7]}', encoding="utf-8")
+    async with home.open() as host:
+        found = await read_condition(host)
+    [finding] = findings(found, "source")
+    assert finding.level == "error"
+    assert finding.subject == str(folder / "memories.json")
+    assert finding.code == "source-unavailable"
+    assert "left as found" in finding.remedy
+    assert "runtime" not in found
+
+
+async def test_a_source_that_does_not_answer_is_named_by_its_outage(home, told, told_rows):
+    told.failures["facts"] = OSError("/secret")
+    async with home.open(*told_rows()) as host:
+        found = await read_condition(host)
+    [finding] = findings(found, "source")
+    assert (finding.level, finding.subject) == ("error", "source:told")
+    assert finding.code == "source-facts-failed"
+    assert "secret" not in finding.message
+    assert finding.remedy == "Look at the log, then start again."
+
+
+async def test_an_unavailable_source_without_a_word_is_still_named(home, told, told_rows):
+    told.availability = "unavailable"
+    async with home.open(*told_rows()) as host:
+        found = await read_condition(host)
+    [finding] = findings(found, "source")
+    assert "it cannot be read" in finding.message
+
+
+async def test_sources_that_break_their_contract_cost_the_catalogue_only(home, told, told_rows):
+    told.availability = "perhaps"
+    async with home.open(*told_rows()) as host:
+        found = await read_condition(host)
+    assert found["sources"] == []
+    assert found["composition"]["problem"]["code"] == "facts-availability-unsupported"
+    assert ("composition", "facts-availability-unsupported") in worst(found)
+
+
+@pytest.mark.requirement("host:status:truth")
+async def test_hand_edits_are_named_with_the_command_that_takes_them_over(home):
+    async with home.open() as host:
+        await host.write_runtime({"action": "add", "target": "user", "content": "Tea"})
+        _file(home, "USER.md").write_text("Tea\n§\nCoffee\n", encoding="utf-8")
+        found = await read_condition(host)
+    [finding] = findings(found, "edits")
+    assert finding.level == "warning"
+    assert finding.subject == str(_file(home, "USER.md"))
+    assert "kept" not in finding.message
+    async with home.open() as host:
+        [finding] = findings(await read_condition(host), "edits")
+    assert finding.subject.startswith(str(home.data / "runtime" / "edited" / "USER-"))
+    assert f"dsh-mnemon runtime adopt {finding.subject}" in finding.remedy
+    assert "kept" in finding.message
+
+
+# -- settings and harnesses -----------------------------------------------------------------------
+
+
+@pytest.mark.requirement("host:status:truth")
+async def test_unknown_keys_get_the_nearest_or_none(home):
+    settings = "writeEnabeld: true\nqqqqqq: 1\n"
+    async with home.open(settings=settings) as host:
+        found = await read_condition(host)
+    remedies = {item.subject: item.remedy for item in findings(found, "settings")}
+    assert remedies == {
+        "writeEnabeld": "Did you mean writeEnabled?",
+        "qqqqqq": "Remove the key.",
+    }
+    assert {item.level for item in findings(found, "settings")} == {"warning"}
+
+
+@pytest.mark.requirement("host:status:truth")
+async def test_settings_that_are_not_in_force_are_an_error(home):
+    async with home.open(settings="timeoutMs: 500\n") as host:
+        home.settings.write_text("timeoutMs: soon\n", encoding="utf-8")
+        await host.settings.refresh()
+        found = await read_condition(host)
+        assert host.live.config.config.timeout_ms == 500
+    [finding] = findings(found, "settings")
+    assert (finding.level, finding.code) == ("error", "settings-not-in-force")
+    assert "timeoutMs" in finding.message
+
+
+async def test_what_a_harness_lacks_is_named_with_what_it_needs(home, told_rows):
+    async with home.open(*told_rows()) as host:
+        host.agent()
+        [harness] = (await read_condition(host))["harnesses"]
+    assert harness == {
+        "name": "python",
+        "disabled": [{"feature": "idle review", "needs": ["idle", "worker_tools", "guard"]}],
+    }
+
+
+def test_what_keeps_a_host_from_opening_is_one_finding():
+    for details, subject in (
+        ({"file": "/x"}, "/x"),
+        ({"key": "timeoutMs"}, "timeoutMs"),
+        ({}, "the Host"),
+    ):
+        finding = opening_failed(InputError("some-code", "Something.", details=details))
+        assert (finding.level, finding.subject, finding.code) == ("error", subject, "some-code")
+
+
+# -- storage --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def permissions(monkeypatch):
+    """Decide what the file system permits, since root may do everything."""
+    denied = {}
+
+    def access(path, mode, **_):
+        return not denied.get(os.fspath(path), 0) & mode
+
+    monkeypatch.setattr(condition.os, "access", access)
+    return lambda path, mode: denied.__setitem__(str(path), mode)
+
+
+def test_folders_are_looked_at_without_touching_them(tmp_path, permissions):
+    folder, file, link = tmp_path / "folder", tmp_path / "file", tmp_path / "link"
+    folder.mkdir()
+    file.touch()
+    link.symlink_to(tmp_path / "nowhere")
+    assert look_at(folder) == "ready"
+    assert look_at(folder / "a" / "b") == "missing"
+    assert look_at(file) == look_at(file / "a") == look_at(link) == "blocked"
+    permissions(folder, os.W_OK)
+    assert look_at(folder) == look_at(folder / "a" / "b") == "read-only"
+    permissions(folder, os.R_OK)
+    assert look_at(folder) == "unreadable"
+    assert not (folder / "a").exists()
+
+
+@pytest.mark.requirement("host:status:storage")
+@pytest.mark.parametrize(
+    ("writes", "level"), [("true", "error"), ("false", "warning")], ids=["writing", "read-only"]
+)
+async def test_a_root_that_cannot_be_written_is_reported(home, permissions, writes, level):
+    home.data.mkdir()
+    permissions(home.data, os.W_OK)
+    async with home.open(settings=f"writeEnabled: {writes}\n") as host:
+        found = await read_condition(host)
+    [finding] = findings(found, "storage")
+    assert (finding.level, finding.code) == (level, "storage-read-only")
+    assert finding.subject == str(home.data)
+    assert finding.remedy
+
+
+@pytest.mark.requirement("host:status:storage")
+@pytest.mark.parametrize("state", ["unreadable", "blocked"])
+async def test_a_root_that_cannot_be_used_is_reported(home, permissions, state):
+    if state == "blocked":
+        home.data.write_text("in the way", encoding="utf-8")
+    else:
+        home.data.mkdir()
+        permissions(home.data, os.R_OK)
+    async with home.open() as host:
+        found = await read_condition(host)
+    code = {"unreadable": "storage-unreadable", "blocked": "storage-invalid"}[state]
+    assert ("storage", code) in worst(found)
+
+
+@pytest.mark.requirement("host:status:storage")
+async def test_both_roots_and_existing_areas_are_looked_at(home, tmp_path, permissions):
+    settings = "storageScope: workspace\nruntimeUserScope: global\n"
+    (home.workspace / ".mnemon" / "runtime").mkdir(parents=True)
+    permissions(home.workspace / ".mnemon" / "runtime", os.W_OK)
+    async with home.open(settings=settings) as host:
+        found = await read_condition(host)
+    root = home.workspace / ".mnemon"
+    assert found["storage"]["places"] == [
+        {"path": str(root), "state": "ready"},
+        {"path": str(home.data), "state": "missing"},
+        {"path": str(root / "runtime"), "state": "read-only"},
+    ]
+    assert worst(found) == {("storage", "storage-read-only")}
