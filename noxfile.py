@@ -245,5 +245,6 @@ def _summary() -> None:
 
 
 _show_pyenv()
+REPORT.parent.mkdir(exist_ok=True)
 REPORT.unlink(missing_ok=True)
 atexit.register(_summary)

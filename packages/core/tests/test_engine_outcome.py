@@ -123,7 +123,6 @@ class TestEvidence:
             "one",
             None,
         ],
-        ids=repr,
     )
     async def test_a_malformed_item_invalidates_it(self, admit, bad):
         with pytest.raises(EvidenceInvalid) as caught:

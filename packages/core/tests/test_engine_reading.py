@@ -1,3 +1,5 @@
+import asyncio
+
 import anyio
 import pytest
 from dsh_mnemon_core._engine.reading import Outage, read_each
@@ -78,6 +80,21 @@ async def test_late_answers_are_timeouts_in_whatever_form_they_come():
     for late in (swallow, turn):
         (answer,) = await read(late, timeout_ms=1)
         assert outage(answer) == "source-facts-timeout"
+
+
+async def test_a_cancellation_of_the_sources_own_making_is_its_failure():
+    async def stray():
+        future = asyncio.get_running_loop().create_future()
+        future.cancel()
+        await future
+
+    async def other():
+        await anyio.lowlevel.checkpoint()
+        return "other"
+
+    answer, untouched = await read(stray, other)
+    assert outage(answer) == "source-facts-failed"
+    assert untouched == "other"
 
 
 @pytest.mark.requirement("core:reads:cancelled")

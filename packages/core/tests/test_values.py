@@ -61,7 +61,7 @@ def test_other_scalars_have_no_json_form(value):
     assert refusal({"a": value}) == "json-non-json-value"
 
 
-@pytest.mark.parametrize("value", [object(), {1: "a"}, {None: 1}], ids=repr)
+@pytest.mark.parametrize("value", [object(), {1: "a"}, {None: 1}])
 def test_objects_are_plain_mappings_with_text_keys(value):
     assert refusal(value) == "json-non-json-object"
 
@@ -132,7 +132,7 @@ def test_thaw_gives_a_copy_to_change():
     assert frozen == {"a": (1, {"b": 2})}
 
 
-@pytest.mark.parametrize("value", [object(), {1: 2}, "\ud800", {"\ud800": 1}, 2**60], ids=repr)
+@pytest.mark.parametrize("value", [object(), {1: 2}, "\ud800", {"\ud800": 1}, 2**60])
 def test_canonical_form_of_what_is_no_json(value):
     with pytest.raises(InputError) as caught:
         canonical(value)

@@ -110,6 +110,7 @@ class Told:
     holds: dict = attrs.field(factory=dict)
     entered: dict = attrs.field(factory=dict)
     calls: list = attrs.field(factory=list)
+    disposal: Exception | None = None
     disposed: int = 0
 
     def hold(self, phase):
@@ -199,6 +200,8 @@ class ToldSource:
 
     async def dispose(self):
         self.told.disposed += 1
+        if self.told.disposal is not None:
+            raise self.told.disposal
 
 
 _FREE = {"type": "object"}

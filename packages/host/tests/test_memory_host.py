@@ -126,6 +126,22 @@ async def test_an_exception_of_the_body_leaves_unwrapped(home, told, told_rows, 
     assert told.disposed == 1
 
 
+@pytest.mark.requirement("host:open:unwrapped")
+async def test_an_exception_of_the_body_wins_over_one_of_the_closing(
+    home, told, told_rows, caplog
+):
+    told.disposal = ValueError("stuck")
+    with pytest.raises(Boom):
+        async with home.open(*told_rows()):
+            raise Boom
+    assert "could not be closed cleanly" in caplog.text
+    with pytest.raises(ExceptionGroup) as caught:
+        async with home.open(*told_rows()):
+            pass
+    [error] = caught.value.exceptions
+    assert "stuck" in str(error)
+
+
 @pytest.mark.requirement("host:open:cancelled")
 @pytest.mark.parametrize("phase", ["opening", "idle", "composing", "working"])
 async def test_cancellation_closes_everything(home, told, told_rows, phase):

@@ -1,4 +1,4 @@
-"""Instance keys and provenance: who contributed what (spec/core.md §4.4)."""
+"""Instance keys, provenance and what all manifests share (spec/core.md §4.3, §4.4)."""
 
 from __future__ import annotations
 

@@ -200,13 +200,26 @@ class HostEvents(Protocol):
     async def assemble_prompt(
         self, agent: AgentRef, turn: int, sections: Sequence[Section]
     ) -> list[Section]:
-        """Pin the turn's View, and return the sections with the Host's own ones replaced."""
+        """Pin the turn's View, and return the sections with the Host's own ones at the end.
+
+        Args:
+            agent: Whose prompt it is.
+            turn: Number of the open turn, ascending; the same number again changes nothing.
+            sections: The sections so far, those of other plugins included.
+        """
         ...
 
     async def before_step(
         self, agent: AgentRef, turn: int, step: int, batch: Sequence[object]
     ) -> list[Message]:
-        """Return the messages to append at the very end of a step's batch."""
+        """Return the messages to append at the very end of a step's batch.
+
+        Args:
+            agent: Whose step it is.
+            turn: Number of the open turn.
+            step: Number of the step in it, from 1 on.
+            batch: What the step sends so far; an own message in it is given as a `Message`.
+        """
         ...
 
     async def step_rejected(self, agent: AgentRef, turn: int) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -33,12 +34,13 @@ from dsh_mnemon_host.participation import require
 from dsh_mnemon_host.seat import HOST_SEAT, HostSeat
 from dsh_mnemon_host.settings import FileSettings, settings_path
 from dsh_mnemon_host.source_session import SourceSession, open_source
-from dsh_mnemon_host.tools.catalog import build_tools
 from dsh_mnemon_host.work.actions import Actions
 from dsh_mnemon_host.work.runtime_write import RuntimeWriter
 from dsh_mnemon_host.workspace import read_workspace
 
 __all__ = ("MemoryHost",)
+
+_log = logging.getLogger(__name__)
 
 
 class MemoryHost:
@@ -72,7 +74,6 @@ class MemoryHost:
         self.executions = MemoryExecutions(live)
         self.lifecycle = Lifecycle(live, self.executions, settings)
         self._actions = Actions(RuntimeWriter(), lambda: live.config, now)
-        self._tools = build_tools(self.pinned, self._actions)
         self._attached: dict[AgentHost, _Attached] = {}
         self._loop: LoopHarness | None = None
 
@@ -144,7 +145,14 @@ class MemoryHost:
         A tool that was published earlier refuses by itself when it is called later (D49).
         """
         writes = self.live.config.config.write_enabled
-        return tuple(tool for tool in self._tools if writes or not tool.writes)
+        return tuple(tool for tool in self._every_tool if writes or not tool.writes)
+
+    @cached_property
+    def _every_tool(self) -> tuple[ToolSpec, ...]:
+        # Imported here: a command that calls no tool should not pay for their models.
+        from dsh_mnemon_host.tools.catalog import build_tools
+
+        return build_tools(self.pinned, self._actions)
 
     def pinned(self, agent: AgentRef) -> Execution:
         """Return the execution of an Agent's own open turn.
@@ -268,12 +276,21 @@ class MemoryHost:
 
     @asynccontextmanager
     async def _closing(self) -> AsyncGenerator[None]:
-        """Close this Host at the end of the block, whatever ends it."""
+        """Close this Host at the end of the block; an exception of the block has precedence."""
+        failure: BaseException | None = None
         try:
             yield
-        finally:
-            with anyio.CancelScope(shield=True):
+        except BaseException as error:
+            failure = error
+        with anyio.CancelScope(shield=True):
+            try:
                 await self._close()
+            except ExceptionGroup:
+                if failure is None:
+                    raise
+                _log.exception("a memory Host could not be closed cleanly")
+        if failure is not None:
+            raise failure
 
     async def _close(self) -> None:
         for harness, attached in tuple(self._attached.items()):

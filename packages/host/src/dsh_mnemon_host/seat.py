@@ -48,7 +48,7 @@ class HostSeat:
 
     @property
     def layer(self) -> Mapping[str, Any]:
-        """Settings of the distribution; empty while the row is not mounted."""
+        """Settings of the distribution, once the row has been mounted."""
         return self._layer
 
     def take(self, row: HostRow) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, TypeAlias, TypeVar
 
@@ -81,12 +82,16 @@ async def read_each(
 async def _bounded(key: str, phase: Phase, timeout_ms: int, answer: Awaitable[R]) -> R | Outage:
     """Await one answer until the deadline; one that comes later, in whatever form, is late."""
     late = _outage(key, f"source-{phase}-timeout", f"{phase} took longer than {timeout_ms} ms")
-    result: R | Outage = late
+    result: R | Outage = _outage(key, f"source-{phase}-failed", f"{phase} failed")
     with anyio.move_on_after(timeout_ms / 1000) as deadline:
         try:
             result = await answer
-        except Exception:
-            result = _outage(key, f"source-{phase}-failed", f"{phase} failed")
+        except Exception:  # noqa: S110 - its text must not leave this place
+            pass
+        except anyio.get_cancelled_exc_class():
+            if anyio.current_effective_deadline() == -math.inf:
+                raise
+            # Nobody cancelled this read: the Source let a cancellation of its own escape.
     return late if deadline.cancel_called else result
 
 

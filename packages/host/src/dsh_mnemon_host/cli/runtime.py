@@ -49,7 +49,7 @@ async def _write(mutation: Mapping[str, Any], common: Common) -> int:
 
 
 @app.command(name="add")
-async def add(
+async def _add(
     content: str,
     /,
     *,
@@ -84,7 +84,7 @@ async def add(
 
 
 @app.command(name="replace")
-async def replace(
+async def _replace(
     old: str,
     content: str,
     /,
@@ -123,7 +123,7 @@ async def replace(
 
 
 @app.command(name="remove")
-async def remove(old: str, /, *, target: Target, common: Common = _COMMON) -> int:
+async def _remove(old: str, /, *, target: Target, common: Common = _COMMON) -> int:
     """Remove the one entry that OLD names.
 
     Example: `dsh-mnemon runtime remove --target user "Prefers dark theme"`
@@ -139,7 +139,7 @@ async def remove(old: str, /, *, target: Target, common: Common = _COMMON) -> in
 
 
 @app.command(name="list")
-async def list_entries(*, target: Target | None = None, common: Common = _COMMON) -> int:
+async def _list_entries(*, target: Target | None = None, common: Common = _COMMON) -> int:
     """List the entries, oldest first.
 
     Example: `dsh-mnemon runtime list --target user --json`
@@ -175,7 +175,7 @@ def _listing(snapshot: Mapping[str, Any], target: str) -> str:
 
 
 @app.command(name="archived")
-async def list_archived(*, limit: int = 200, offset: int = 0, common: Common = _COMMON) -> int:
+async def _list_archived(*, limit: int = 200, offset: int = 0, common: Common = _COMMON) -> int:
     """List what was archived locally when MEMORY.md was full, newest first.
 
     Example: `dsh-mnemon runtime archived --limit 20`
@@ -199,7 +199,7 @@ async def list_archived(*, limit: int = 200, offset: int = 0, common: Common = _
 
 
 @app.command(name="adopt")
-async def adopt(
+async def _adopt(
     file: Path,
     /,
     *,
@@ -233,9 +233,7 @@ async def adopt(
             failed = await _apply(host, differences)
     applied = len(differences) - len(failed) if agreed else 0
     if common.json:
-        print_json(
-            {"differences": differences, "applied": applied, "failed": failed, "kept": kept}
-        )
+        print_json({"differences": differences, "applied": applied, "failed": failed, "kept": kept})
     elif agreed:
         print_text(f"{applied} of {len(differences)} changes applied.")
         for item in failed:
