@@ -1,7 +1,7 @@
 """How long the modules are, and how large the core is.
 
 A module over 400 lines is named, one over 600 fails. The core is counted in logical lines of
-code, so that neither docstrings nor the formatter weigh anything; above 2,000 of them it fails.
+code, so that neither docstrings nor the formatter weigh anything; above its limit it fails.
 """
 
 from __future__ import annotations
@@ -22,8 +22,13 @@ MODULE_NOTICE: Final = 400
 MODULE_LIMIT: Final = 600
 """Lines of one module above which the tool fails."""
 
-CORE_LIMIT: Final = 2_000
-"""Logical lines of code of the whole core above which the tool fails."""
+CORE_LIMIT: Final = 3_600
+"""Logical lines of code of the whole core above which the tool fails.
+
+The design hoped for about 1,800. What is there: contract types with their validators, a third;
+the engine, a third; Fibers, profiles, locks and the authoring surface, the rest. The limit holds
+that line, so that growth is a decision and never an accident.
+"""
 
 _SKIPPED: Final = {"third_party", "node_modules", "dist", "build"}
 _LAYOUT: Final = {

@@ -44,6 +44,7 @@ class LoopDriver:
         await self.harness.agent(agent_id).close()
 
 
+@pytest.mark.requirement("host:harness:rules")
 class TestLoopHarness(HarnessContract):
     @asynccontextmanager
     async def driven(self):

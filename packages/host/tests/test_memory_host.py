@@ -6,6 +6,7 @@ import anyio
 import pytest
 from dsh_mnemon_core.errors import (
     AuthorityError,
+    CapacityError,
     CompositionRejected,
     ConfigurationError,
     InputError,
@@ -393,6 +394,32 @@ async def test_a_person_writes_where_tools_may_not(home):
             assert caught.value.code == "action-unavailable"
         await host.write_runtime(ADD)
     assert len(home.stored()) == 1
+
+
+@pytest.mark.requirement("host:swap:drain")
+async def test_a_write_of_several_steps_ends_on_the_graph_it_began_on(home, told, told_rows):
+    told.failures["manage mutate"] = CapacityError("runtime-capacity", "full")
+    plan = {"revision": "s1", "viewRevision": "r1", "target": "memory", "limit": 100,
+            "entries": ({"content": "a"},), "requiresMaintenance": True}  # fmt: skip
+    told.answer = {"maintenance-plan": plan, "archive-and-mutate": {"done": True}}
+    release = told.hold("manage maintenance-plan")
+    results = []
+
+    async def write(host):
+        results.append((await host.write_runtime(ADD)).value)
+
+    async with home.open(*told_rows(strategy={"workflow": "runtime-capacity"})) as host:
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(write, host)
+                await told.reached("manage maintenance-plan")
+                await host.settings.mutate("mnemon", put("timeoutMs", 999))
+                await anyio.wait_all_tasks_blocked()
+                assert told.disposed == 0
+                release()
+        assert results == [{"done": True}]
+        await anyio.wait_all_tasks_blocked()
+        assert told.disposed == 1
 
 
 async def test_read_only_beats_a_person_too(home):
