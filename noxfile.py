@@ -31,6 +31,7 @@ MEMBERS["starter"] = MEMBERS.pop("dsh-mnemon")
 PACKAGES = [nox.param(name, id=name) for name in MEMBERS]
 TESTED = [nox.param(name, id=name) for name, member in MEMBERS.items() if member.has_tests]
 TEST_KIT = MEMBERS["testing"]
+PARALLEL = ("-n", "auto", "--dist", "worksteal")
 DIST = ROOT / "dist"
 REPORT = ROOT / ".nox" / "report.json"
 
@@ -93,11 +94,11 @@ def tests(session: nox.Session) -> None:
     """Run every test; on the Python of nox also measure how much of each package ran."""
     _sync(session, "--locked", "--all-packages")
     if session.python != THIS_PYTHON or session.posargs:
-        session.run("pytest", "-n", "auto", *session.posargs)
+        session.run("pytest", *PARALLEL, *session.posargs)
         return
     report = str(Path(session.create_tmp()) / "coverage.json")
     session.run("coverage", "erase")
-    session.run("coverage", "run", "-m", "pytest", "-n", "auto")
+    session.run("coverage", "run", "-m", "pytest", *PARALLEL)
     session.run("coverage", "combine", "--quiet")
     session.run("coverage", "report", "--skip-covered")
     session.run("coverage", "json", "--quiet", "-o", report)
@@ -124,7 +125,7 @@ def lowest(session: nox.Session) -> None:
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "dist", "__pycache__"))
     with session.chdir(copy):
         _sync(session, "--resolution=lowest-direct", "--all-packages", "--no-dev", "--group=test")
-        session.run("pytest", "-n", "auto", "packages")
+        session.run("pytest", *PARALLEL, "packages")
 
 
 @nox.session

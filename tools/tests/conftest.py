@@ -54,7 +54,11 @@ def add_member(workspace: Path) -> Callable[..., Path]:
         project = MEMBER_PROJECT.format(name=name, version=version, requires=list(requires))
         (folder / "pyproject.toml").write_text(project, encoding="utf-8")
         (source / "__init__.py").write_text(code, encoding="utf-8")
-        for empty in (source / "py.typed", folder / "changes/.gitkeep", folder / "tests/test_it.py"):
+        for empty in (
+            source / "py.typed",
+            folder / "changes/.gitkeep",
+            folder / "tests/test_it.py",
+        ):
             empty.touch()
         for file in ("README.md", "CHANGELOG.md"):
             (folder / file).write_text(f"# {name}\n", encoding="utf-8")

@@ -5,7 +5,7 @@ from functools import partial
 
 import anyio
 import pytest
-from dsh_mnemon_core.errors import CapacityError, ConflictError, MnemonError
+from dsh_mnemon_core.errors import CapacityError, ConflictError, ManagementError, MnemonError
 from dsh_mnemon_host.work.runtime_write import host_budget
 
 SMALL = "runtimeMemory: {memoryLimitBytes: 120, userLimitBytes: 60}\n"
@@ -237,13 +237,30 @@ async def test_other_refusals_are_passed_on(bench, told):
     assert phases(told) == ["mutate"]
 
 
-async def test_a_conflict_while_archiving_is_passed_on(bench, told):
+ROUND = ["mutate", "manage maintenance-plan", "manage archive-and-mutate"]
+
+
+@pytest.mark.requirement("host:capacity:conflict")
+async def test_a_plan_that_was_overtaken_is_made_again(bench, told):
+    class Once(dict):
+        def __getitem__(self, phase):
+            return self.pop(phase) if phase.startswith("manage") else super().__getitem__(phase)
+
+    moved = ManagementError("management-revision-conflict", "moved")
+    told.failures = Once({"mutate": FULL, "manage archive-and-mutate": moved})
+    told.answer = {"maintenance-plan": PLAN, "archive-and-mutate": {"done": True}}
+    assert (await write(bench))["done"] is True
+    assert phases(told) == ROUND * 2
+
+
+async def test_a_store_that_never_rests_is_given_up(bench, told):
     told.failures["mutate"] = FULL
     told.failures["manage archive-and-mutate"] = ConflictError("revision-conflict", "moved")
     told.answer = {"maintenance-plan": PLAN}
     with pytest.raises(ConflictError) as caught:
         await write(bench)
     assert caught.value.code == "revision-conflict"
+    assert phases(told) == ROUND * 5
 
 
 async def test_writes_come_one_after_another(bench, told):

@@ -241,7 +241,7 @@ async def _adopt(
     return 1 if failed else 0
 
 
-async def _kept(session: SourceSession, target: Target) -> list[str]:
+async def _kept(session: SourceSession, target: str) -> list[str]:
     """Return the files that hold earlier edits of a target.
 
     The store puts its own USER.md and MEMORY.md in order when it opens, and keeps a copy of what a

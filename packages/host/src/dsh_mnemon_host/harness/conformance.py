@@ -213,7 +213,7 @@ class HarnessContract(ABC):
             driver.harness.register_tools([_tool("endless", calls)])
             with anyio.fail_after(_PATIENCE):
                 async with driver.turn("a") as step, anyio.create_task_group() as tasks:
-                    tasks.start_soon(step.call, "endless", {})
+                    tasks.start_soon(step.call, "endless", dict[str, Any]())
                     await anyio.wait_all_tasks_blocked()
                     tasks.cancel_scope.cancel()
             assert [call[0] for call in calls] == ["endless", "cancelled"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 from dsh_mnemon_core.errors import CapacityError, MnemonError
@@ -13,7 +13,10 @@ from dsh_mnemon_host.source_session import SourceSession
 
 __all__ = ("RuntimeWriter", "host_budget")
 
-_SEPARATOR_BYTES = 4
+_SEPARATOR_BYTES: Final = 4
+_TRIES: Final = 5
+_OVERTAKEN: Final = frozenset({"revision-conflict", "management-revision-conflict"})
+"""Another process wrote between plan and commit; nothing was changed."""
 
 T = TypeVar("T")
 
@@ -42,6 +45,8 @@ class RuntimeWriter:
     ) -> T:
         """Commit a Runtime mutation; when it does not fit, make room first.
 
+        A plan that another process overtook is made again, a few times.
+
         Args:
             session: Management of the Source that is written.
             mutation: Input of ``mutate``.
@@ -54,16 +59,31 @@ class RuntimeWriter:
             MnemonError: Whatever the Source refuses; nothing was changed then.
         """
         async with self._queue:
-            try:
-                return await commit()
-            except MnemonError as error:
-                if error.code != "runtime-capacity":
-                    raise
-                plan = await session.read("maintenance-plan", mutation)
-                if not plan["requiresMaintenance"]:
-                    return await commit()
-                _check_plan(plan, error)
-                return maintained(await _archive_locally(session, mutation, plan))
+            for _ in range(_TRIES - 1):
+                try:
+                    return await _write_once(session, mutation, commit, maintained)
+                except MnemonError as error:
+                    if error.code not in _OVERTAKEN:
+                        raise
+            return await _write_once(session, mutation, commit, maintained)
+
+
+async def _write_once(
+    session: SourceSession,
+    mutation: Any,
+    commit: Callable[[], Awaitable[T]],
+    maintained: Callable[[ManagementResult], T],
+) -> T:
+    try:
+        return await commit()
+    except MnemonError as error:
+        if error.code != "runtime-capacity":
+            raise
+        plan = await session.read("maintenance-plan", mutation)
+        if not plan["requiresMaintenance"]:
+            return await commit()
+        _check_plan(plan, error)
+        return maintained(await _archive_locally(session, mutation, plan))
 
 
 def _check_plan(plan: Mapping[str, Any], refusal: MnemonError) -> None:

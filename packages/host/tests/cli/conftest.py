@@ -1,0 +1,75 @@
+"""A person at a terminal, in process."""
+
+import json
+import logging
+import os
+
+import pytest
+from dsh_mnemon_host.cli.main import main
+
+PROFILE = """\
+version: 1
+entries:
+  - {id: mnemon, module: dsh_mnemon_host}
+  - {id: mnemon-source-runtime, module: dsh_mnemon_source_runtime}
+  - {id: strategy, module: dsh_mnemon_strategy_default_three_tier}
+"""
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """Take back what the command sets for its whole process."""
+    logger = logging.getLogger("dsh_mnemon_core")
+    level = logger.level
+    yield
+    logger.setLevel(level)
+
+
+class Shell:
+    """A person at a terminal."""
+
+    def __init__(self, tmp_path, capsys, monkeypatch):
+        self.folder = tmp_path / "workspace"
+        self.folder.mkdir()
+        self.profile = tmp_path / "default.yaml"
+        self.profile.write_text(PROFILE, encoding="utf-8")
+        self.data = tmp_path / "data"
+        self.settings = tmp_path / "config" / "dsh-mnemon" / "settings.yaml"
+        self.capsys = capsys
+        for name in [name for name in os.environ if name.startswith("MNEMON")]:
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("MNEMON_DATA_DIR", str(self.data))
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+        monkeypatch.setenv("COLUMNS", "200")
+        monkeypatch.chdir(self.folder)
+
+    def __call__(self, *arguments, profile=...):
+        """Run it and return exit code, standard output and standard error."""
+        default = self.profile if profile is ... else profile
+        code = main([str(item) for item in arguments], default_profile=default)
+        out, err = self.capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    def json(self, *arguments, code=0):
+        found, out, err = self(*arguments, "--json")
+        assert (found, err) == (code, "")
+        return json.loads(out)
+
+    def configure(self, text):
+        self.settings.parent.mkdir(parents=True, exist_ok=True)
+        self.settings.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def shell(tmp_path, capsys, monkeypatch):
+    return Shell(tmp_path, capsys, monkeypatch)
+
+
+@pytest.fixture
+def edited(shell):
+    """A USER.md that a person changed: one line replaced, one added."""
+    shell("runtime", "add", "--target", "user", "Prefers dark theme")
+    file = shell.data / "runtime" / "USER.md"
+    file.write_text("Prefers a dark theme\n§\nSpeaks Chinese\n", encoding="utf-8")
+    return file
