@@ -103,6 +103,36 @@ def test_wrong_row_names_row_key_problem_and_nearest_key(
     assert problem in caught.value.message
 
 
+def test_wrong_rows_become_problems_that_leave_the_others_alone() -> None:
+    loaded = load_profile(
+        "version: 1\nentries: [{id: x, module: m}, text, {id: y, modul: m}, {id: x, module: n},"
+        " {id: z, include: nowhere.yaml}, {id: last, module: m}]",
+        base=Path("/nonexistent"),
+        strict=False,
+    )
+    assert [(row.id, row.problem and row.problem.code) for row in loaded.rows] == [
+        ("x", None),
+        ("number 2", "config-invalid"),
+        ("y", "config-invalid"),
+        ("x#2", "row-duplicated"),
+        ("z", "profile-unreadable"),
+        ("last", None),
+    ]
+    assert (
+        code_of(lambda: load_profile("version: 2\nentries: []", strict=False)) == "config-invalid"
+    )
+
+
+async def test_a_row_with_a_problem_fails_alone(modules: Any) -> None:
+    loaded = load_profile("version: 1\nentries: [text, {id: a, module: good}]", strict=False)
+    async with open_root() as root:
+        mounted = await mount_profile(root, loaded)
+        assert [(item.state, item.code) for item in mounted.report()] == [
+            ("failed", "config-invalid"),
+            ("active", None),
+        ]
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [

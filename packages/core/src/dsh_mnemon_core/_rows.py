@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -53,12 +54,14 @@ class Row:
         module: Importable name of the module that exposes ``plugin``.
         enabled: Whether it is mounted; an include that is off turns its rows off.
         config: Configuration in the plugin's own spelling; may hold secrets.
+        problem: Why the row cannot even be read; it then fails by this error.
     """
 
     id: str
     module: str
     enabled: bool = True
     config: Mapping[str, Any] = attrs.field(factory=dict[str, Any], repr=False)
+    problem: ConfigurationError | None = attrs.field(default=None, eq=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -80,63 +83,92 @@ class Profile:
             seen.add(row.id)
 
 
-def load_profile(source: Path | str, *, base: Path | None = None) -> Profile:
+def load_profile(source: Path | str, *, base: Path | None = None, strict: bool = True) -> Profile:
     """Read a profile and everything it includes; blocking, and nothing is imported.
 
     Args:
         source: A ``Path`` to a UTF-8 YAML file, or the YAML text itself.
         base: Folder that the includes of a *text* are relative to; those of a file are relative to
             its own folder.
+        strict: Whether a wrong row refuses the profile; else it becomes a row with a ``problem``,
+            which fails alone when it is mounted (D27).
 
     Raises:
         ConfigurationError: ``profile-unreadable``, ``profile-invalid``, ``config-invalid`` (names
             row, key, problem and nearest key), ``row-id-invalid``, ``row-duplicated`` or
-            ``include-cycle``.
+            ``include-cycle``; without ``strict`` only what concerns the document itself.
     """
-    if isinstance(source, Path):
-        return Profile(rows=tuple(_file(source, "", True, ())))
-    return Profile(rows=tuple(_rows(source, "profile", base, "", True, ())))
+    spot = _Spot(strict=strict)
+    rows = _file(source, spot) if isinstance(source, Path) else _rows(source, "profile", base, spot)
+    return Profile(rows=tuple(rows) if strict else tuple(_distinct(rows)))
 
 
-def _file(path: Path, prefix: str, enabled: bool, ancestors: tuple[Path, ...]) -> Iterator[Row]:
+@attrs.frozen
+class _Spot:
+    """Where in a tree of includes a document stands, and how it is read."""
+
+    strict: bool
+    prefix: str = ""
+    enabled: bool = True
+    ancestors: tuple[Path, ...] = ()
+
+
+def _distinct(rows: Iterable[Row]) -> Iterator[Row]:
+    """Turn every repeated row into one that only says so."""
+    count: Counter[str] = Counter()
+    for row in rows:
+        count[row.id] += 1
+        if count[row.id] > 1:
+            error = ConfigurationError("row-duplicated", f"two rows have the id {row.id!r}")
+            row = Row(id=f"{row.id}#{count[row.id]}", module=row.module, problem=error)
+        yield row
+
+
+def _file(path: Path, spot: _Spot) -> Iterator[Row]:
     path = path.resolve()
-    if path in ancestors:
+    if path in spot.ancestors:
         raise ConfigurationError("include-cycle", f"{path} includes itself")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigurationError("profile-unreadable", f"cannot read {path}: {reason}") from error
-    return _rows(text, path.name, path.parent, prefix, enabled, (*ancestors, path))
+    inside = attrs.evolve(spot, ancestors=(*spot.ancestors, path))
+    return _rows(text, path.name, path.parent, inside)
 
 
-def _rows(
-    text: str,
-    name: str,
-    base: Path | None,
-    prefix: str,
-    enabled: bool,
-    ancestors: tuple[Path, ...],
-) -> Iterator[Row]:
+def _rows(text: str, name: str, base: Path | None, spot: _Spot) -> Iterator[Row]:
     document = read_configuration(_Document, _parse(text, name), name)
     for number, raw in enumerate(document.entries, 1):
-        entry = read_configuration(_Entry, raw, f"{name}: row {_called(raw, number)}")
-        row_id = f"{prefix}{entry.id}"
-        if len(row_id) > 300:
-            raise ConfigurationError("row-id-invalid", f"{row_id!r} is longer than 300 characters")
-        live = enabled and entry.enabled
-        if entry.module is not None:
-            yield Row(id=row_id, module=entry.module, enabled=live, config=entry.config or {})
-        elif base is None:
-            raise ConfigurationError("profile-unreadable", f"row {row_id!r} has no base folder")
-        else:
-            yield from _file(base / str(entry.include), f"{row_id}:", live, ancestors)
+        row_id = _id(raw)
+        called = f"number {number}" if row_id is None else repr(row_id)
+        try:
+            yield from tuple(_entry_rows(raw, f"{name}: row {called}", base, spot))
+        except ConfigurationError as error:
+            if spot.strict:
+                raise
+            yield Row(id=f"{spot.prefix}{row_id or called}", module="", problem=error)
 
 
-def _called(raw: object, number: int) -> str:
-    """Name a row by its id, or by its place where it has none that is text."""
-    label = cast("dict[str, object]", raw).get("id") if isinstance(raw, dict) else None
-    return repr(label) if isinstance(label, str) else f"number {number}"
+def _entry_rows(raw: object, label: str, base: Path | None, spot: _Spot) -> Iterator[Row]:
+    entry = read_configuration(_Entry, raw, label)
+    row_id = f"{spot.prefix}{entry.id}"
+    if len(row_id) > 300:
+        raise ConfigurationError("row-id-invalid", f"{row_id!r} is longer than 300 characters")
+    live = spot.enabled and entry.enabled
+    if entry.module is not None:
+        yield Row(id=row_id, module=entry.module, enabled=live, config=entry.config or {})
+    elif base is None:
+        raise ConfigurationError("profile-unreadable", f"row {row_id!r} has no base folder")
+    else:
+        inside = attrs.evolve(spot, prefix=f"{row_id}:", enabled=live)
+        yield from _file(base / str(entry.include), inside)
+
+
+def _id(raw: object) -> str | None:
+    """Return the id of a row, if it has one that is text."""
+    found = cast("dict[str, object]", raw).get("id") if isinstance(raw, dict) else None
+    return found if isinstance(found, str) else None
 
 
 class _Loader(yaml.SafeLoader):

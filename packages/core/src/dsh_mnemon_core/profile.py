@@ -103,7 +103,9 @@ class MountedProfile:
         if old is not None and old.serves(row):
             return old
         seat = Seat(row)
-        if row.enabled:
+        if row.problem is not None:
+            seat.fail(row.problem)
+        elif row.enabled:
             try:
                 seat.plugin = await load_plugin(row.module)
                 seat.config = seat.plugin.configure(row.config, f"row {row.id!r}")

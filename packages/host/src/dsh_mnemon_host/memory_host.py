@@ -106,8 +106,8 @@ class MemoryHost:
             CompositionRejected: The profile's plugins do not fit together.
             StorageError: The settings file cannot be read.
         """
-        place = str(read_workspace(str(absolute(os.fspath(workspace or Path.cwd())))))
-        rows = profile if isinstance(profile, Profile) else load_profile(profile)
+        place = str(read_workspace(str(absolute(os.fspath(workspace or _current())))))
+        rows = profile if isinstance(profile, Profile) else load_profile(profile, strict=False)
         environment = os.environ if env is None else env
         failure: BaseException | None = None
         async with (
@@ -308,6 +308,20 @@ class _Attached:
     unsubscribe: Disposer
     unregister: Disposer
     published: tuple[ToolSpec, ...]
+
+
+def _current() -> Path:
+    """Return the current directory.
+
+    Raises:
+        ConfigurationError: ``workspace-missing`` when it has been deleted.
+    """
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise ConfigurationError(
+            "workspace-missing", "the current directory is gone; name a workspace"
+        ) from error
 
 
 class _Opening:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, redirect_stdout
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import anyio
 import attrs
 from cyclopts import Parameter
 from dsh_mnemon_core.errors import ConfigurationError
@@ -16,7 +18,7 @@ from dsh_mnemon_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from dsh_mnemon_host.memory_host import MemoryHost
 
-__all__ = ("DEFAULT_PROFILE", "Common", "open_host", "profile_path")
+__all__ = ("DEFAULT_PROFILE", "Common", "Place", "open_host", "profile_path")
 
 DEFAULT_PROFILE: ContextVar[Path | None] = ContextVar("DEFAULT_PROFILE", default=None)
 """The profile of the distribution that started the command."""
@@ -24,11 +26,8 @@ DEFAULT_PROFILE: ContextVar[Path | None] = ContextVar("DEFAULT_PROFILE", default
 
 @Parameter(name="*")
 @attrs.frozen(kw_only=True)
-class Common:
-    """Options that every command takes."""
-
-    json: Annotated[bool, Parameter(negative="")] = False
-    """Print one JSON document instead of text."""
+class Place:
+    """What is mounted, and where: the options of every command."""
 
     profile: Path | None = None
     """Profile to mount (default: MNEMON_PROFILE, else the shipped one)."""
@@ -37,7 +36,16 @@ class Common:
     """Workspace directory (default: the current one)."""
 
 
-def profile_path(common: Common) -> tuple[Path, bool]:
+@Parameter(name="*")
+@attrs.frozen(kw_only=True)
+class Common(Place):
+    """Options of every command that answers and ends."""
+
+    json: Annotated[bool, Parameter(negative="")] = False
+    """Print one JSON document instead of text."""
+
+
+def profile_path(common: Place) -> tuple[Path, bool]:
     """Return the profile in force and whether it was named (D33).
 
     Raises:
@@ -55,15 +63,26 @@ def profile_path(common: Common) -> tuple[Path, bool]:
 
 
 @asynccontextmanager
-async def open_host(common: Common) -> AsyncGenerator[MemoryHost]:
-    """Open the Host that the options describe."""
+async def open_host(common: Place) -> AsyncGenerator[MemoryHost]:
+    """Open the Host that the options describe.
+
+    Raises:
+        ConfigurationError: ``workspace-missing`` when the named workspace is no directory.
+    """
     from dsh_mnemon_host.memory_host import MemoryHost
     from dsh_mnemon_host.settings import settings_path
 
     path, named = profile_path(common)
-    async with MemoryHost.open(
+    workspace = common.workspace
+    if workspace is not None and not await anyio.Path(workspace).is_dir():
+        raise ConfigurationError("workspace-missing", f"{workspace} is not a directory")
+    opening = MemoryHost.open(
         profile=path,
-        workspace=common.workspace,
+        workspace=workspace,
         settings=settings_path(path if named else None),
-    ) as host:
+    )
+    async with AsyncExitStack() as stack:
+        # A plugin that prints while it loads must not mix into a protocol or a JSON document.
+        with redirect_stdout(sys.stderr):
+            host = await stack.enter_async_context(opening)
         yield host

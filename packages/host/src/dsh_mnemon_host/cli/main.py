@@ -6,11 +6,11 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib import import_module
 from pathlib import Path
 
-from cyclopts import App, CycloptsError
-from dsh_mnemon_core.errors import MnemonError
+from cyclopts import App, CycloptsError, UnknownOptionError
+from dsh_mnemon_core.errors import InputError, MnemonError
 
 from dsh_mnemon_host.cli.invocation import DEFAULT_PROFILE
 from dsh_mnemon_host.cli.output import print_error
@@ -23,26 +23,39 @@ Start with `dsh-mnemon runtime add --target user "Prefers short answers"`, look 
 receives with `dsh-mnemon context`, and give it to any MCP client with `dsh-mnemon mcp`.
 """
 
-_COMMANDS = "dsh_mnemon_host.cli"
+_TABLE = {
+    "runtime": "runtime:app",
+    "context": "context:show_context",
+    "mcp": "serving:serve_mcp",
+    "serve": "serving:serve",
+    "status": "condition:show_status",
+    "doctor": "condition:run_doctor",
+}
+"""Name of every command, and its module and attribute."""
 
 
-def build_app(name: str = "dsh-mnemon", distribution: str = "dsh-mnemon-host") -> App:
-    """Build the command; the module of a command is imported when the command runs."""
+def build_app(distribution: str = "dsh-mnemon-host", *, described: bool = False) -> App:
+    """Build the command; the module of a command is imported when the command runs.
+
+    Args:
+        distribution: Whose version it prints.
+        described: Import every command now, so that the list of commands can describe them.
+    """
     app = App(
-        name=name,
+        name="dsh-mnemon",
         help=_HELP,
-        version=lambda: version(distribution),
+        version=lambda: _version(distribution),
         help_format="markdown",
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
     )
-    app.command(f"{_COMMANDS}.context:show_context", name="context")
-    app.command(f"{_COMMANDS}.serving:serve_mcp", name="mcp")
-    app.command(f"{_COMMANDS}.serving:serve", name="serve")
-    app.command(f"{_COMMANDS}.condition:show_status", name="status")
-    app.command(f"{_COMMANDS}.condition:run_doctor", name="doctor")
-    app.command(f"{_COMMANDS}.runtime:app", name="runtime")
+    for command, target in _TABLE.items():
+        module, attribute = f"dsh_mnemon_host.cli.{target}".split(":")
+        if described:
+            app.command(getattr(import_module(module), attribute), name=command)
+        else:
+            app.command(f"{module}:{attribute}", name=command)
     return app
 
 
@@ -66,14 +79,17 @@ def main(
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="%(levelname)s: %(message)s")
     # A row that fails is reported by status and doctor; its traceback is for --log-level users.
     logging.getLogger("dsh_mnemon_core").setLevel(logging.CRITICAL)
+    logging.getLogger("dsh_mnemon_host").setLevel(logging.WARNING)
     DEFAULT_PROFILE.set(default_profile)
+    as_json = "--json" in (tokens[: tokens.index("--")] if "--" in tokens else tokens)
     try:
-        result = build_app(distribution=distribution)(tokens)
+        listed = not tokens or tokens[0] in ("--help", "-h")
+        result = build_app(distribution, described=listed)(tokens)
     except CycloptsError as error:
-        return _usage(error)
+        print_error(_usage(error), as_json=as_json)
+        return 2
     except MnemonError as error:
-        options = tokens[: tokens.index("--")] if "--" in tokens else tokens
-        print_error(error, as_json="--json" in options)
+        print_error(error, as_json=as_json)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -81,12 +97,21 @@ def main(
         # The reader has gone; keep the interpreter from complaining about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        sys.stderr.write(f"error: cannot write the answer: {error.strerror}\n")
+        return 1
     return result if isinstance(result, int) else 0
 
 
-def _usage(error: CycloptsError) -> int:
-    from dsh_mnemon_core.errors import InputError
-
+def _usage(error: CycloptsError) -> InputError:
     text = " ".join(str(error).split())
-    print_error(InputError("usage", f"{text} Try --help."), as_json=False)
-    return 2
+    dashed = isinstance(error, UnknownOptionError)
+    hint = " Put -- before a text that begins with a dash." if dashed else ""
+    return InputError("usage", f"{text}{hint} Try --help.")
+
+
+def _version(distribution: str) -> str:
+    # Imported here: it takes longer than all the rest of this module.
+    from importlib.metadata import version
+
+    return version(distribution)

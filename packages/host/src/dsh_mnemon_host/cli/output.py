@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -11,14 +12,25 @@ from dsh_mnemon_core.errors import MnemonError
 __all__ = ("print_error", "print_json", "print_text")
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
 def print_text(text: str) -> None:
-    """Write text and a newline to stdout; what its encoding lacks is escaped."""
-    _write(sys.stdout, text)
+    r"""Write text and a newline to stdout.
+
+    Control characters, which could command a terminal, are shown as ``\x1b``; what the encoding
+    lacks is escaped. The JSON forms hold every text exactly.
+    """
+    _write(sys.stdout, _CONTROL.sub(_shown, text))
 
 
 def print_json(value: Any) -> None:
     """Write a JSON document, indented by two."""
-    print_text(json.dumps(value, ensure_ascii=False, indent=2))
+    _write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _shown(control: re.Match[str]) -> str:
+    return f"\\x{ord(control[0]):02x}"
 
 
 def print_error(error: MnemonError, *, as_json: bool) -> None:
@@ -28,7 +40,8 @@ def print_error(error: MnemonError, *, as_json: bool) -> None:
     else:
         file = str(error.details.get("file", ""))
         where = f" ({file})" if file and file not in error.message else ""
-        _write(sys.stderr, f"error: {error.message}{where} [{error.code}]")
+        text = f"error: {error.message}{where} [{error.code}]"
+        _write(sys.stderr, _CONTROL.sub(_shown, text))
 
 
 def _write(stream: Any, text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from dsh_mnemon_core.errors import ConfigurationError
 
-from dsh_mnemon_host.cli.invocation import Common, open_host
+from dsh_mnemon_host.cli.invocation import Common, Place, open_host
 from dsh_mnemon_host.cli.output import print_json, print_text
 
 __all__ = ("DEFAULT_PORT", "serve", "serve_mcp")
@@ -18,9 +18,10 @@ DEFAULT_PORT = 8787
 """Port of ``serve`` unless another is asked for."""
 
 _COMMON = Common()
+_PLACE = Place()
 
 
-async def serve_mcp(*, common: Common = _COMMON) -> int:
+async def serve_mcp(*, common: Place = _PLACE) -> int:
     """Serve one MCP client over standard input and output.
 
     The client's first root is the workspace, unless `--workspace` says otherwise. Nothing but the
