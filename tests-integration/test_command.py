@@ -233,3 +233,52 @@ def test_adopting_a_hand_edit(run: Run, environment: dict[str, str]) -> None:
     assert applied.returncode == 0, applied.stderr
     entries = parsed(run("runtime", "list", "--json"))["entries"]
     assert [entry["content"] for entry in entries] == ["Prefers a dark theme", "Speaks Chinese"]
+
+
+def test_malformed_rows_fail_alone(run: Run, tmp_path: Path) -> None:
+    default = (
+        Path(__file__).parent.parent / "starter/src/dsh_mnemon/default_profile.yaml"
+    ).read_text(encoding="utf-8")
+    profile = tmp_path / "profile" / "mine.yaml"
+    profile.parent.mkdir()
+    profile.write_text(f"{default}  - foo\n  - {{id: x, modul: json}}\n", encoding="utf-8")
+    added = run("runtime", "add", "--target", "user", "x", "--profile", str(profile))
+    assert added.returncode == 0, added.stderr
+    doctor = run("doctor", "--profile", str(profile))
+    assert doctor.returncode == 1
+    assert "did you mean 'module'" in doctor.stdout
+
+
+def test_a_plugin_that_prints_does_not_reach_stdout(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "noisy_plugin.py").write_text('print("noise")\n1 / 0\n', encoding="utf-8")
+    default = (
+        Path(__file__).parent.parent / "starter/src/dsh_mnemon/default_profile.yaml"
+    ).read_text(encoding="utf-8")
+    profile = tmp_path / "profile" / "mine.yaml"
+    profile.parent.mkdir()
+    profile.write_text(f"{default}  - {{id: e, module: noisy_plugin}}\n", encoding="utf-8")
+    listed = run("runtime", "list", "--json", "--profile", str(profile), PYTHONPATH=str(tmp_path))
+    assert listed.returncode == 0
+    assert json.loads(listed.stdout)["entries"] == []
+    served = run("mcp", "--profile", str(profile), PYTHONPATH=str(tmp_path))
+    assert served.stdout == ""
+
+
+def test_usage_errors_are_json_too(run: Run) -> None:
+    done = run("status", "--bogus", "--json")
+    assert done.returncode == 2
+    assert parsed(done)["error"]["code"] == "usage"
+
+
+def test_control_characters_are_shown_not_sent(run: Run) -> None:
+    run("runtime", "add", "--target", "user", "\x1b]0;pwned\x07hi")
+    listed = run("runtime", "list")
+    assert "\x1b" not in listed.stdout
+    assert "\\x1b]0;pwned\\x07hi" in listed.stdout
+    assert parsed(run("runtime", "list", "--json"))["entries"][0]["content"] == "\x1b]0;pwned\x07hi"
+
+
+def test_a_workspace_that_is_none_is_refused(run: Run) -> None:
+    done = run("runtime", "add", "--target", "user", "x", "--workspace", "nowhere")
+    assert done.returncode == 1
+    assert "nowhere" in done.stderr

@@ -35,12 +35,15 @@ def lay_out(root: Path) -> dict[str, str]:
 async def test_adding_an_entry_leaves_the_originals_other_bytes(tmp_path: Path) -> None:
     root = tmp_path / "data"
     files = lay_out(root)
-    async with MemoryHost.open(
-        profile=DEFAULT_PROFILE,
-        workspace=tmp_path,
-        settings=tmp_path / "settings.yaml",
-        env={"MNEMON_DATA_DIR": str(root)},
-    ) as host, host.agent().turn() as turn:
+    async with (
+        MemoryHost.open(
+            profile=DEFAULT_PROFILE,
+            workspace=tmp_path,
+            settings=tmp_path / "settings.yaml",
+            env={"MNEMON_DATA_DIR": str(root)},
+        ) as host,
+        host.agent().turn() as turn,
+    ):
         assert "User prefers concise answers in British English." in turn.messages[-1].text
         await turn.call(
             "mnemon_runtime_memory",

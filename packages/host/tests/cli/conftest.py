@@ -19,10 +19,11 @@ entries:
 @pytest.fixture(autouse=True)
 def quiet():
     """Take back what the command sets for its whole process."""
-    logger = logging.getLogger("dsh_mnemon_core")
-    level = logger.level
+    loggers = [logging.getLogger(name) for name in ("dsh_mnemon_core", "dsh_mnemon_host")]
+    levels = [logger.level for logger in loggers]
     yield
-    logger.setLevel(level)
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
 
 
 class Shell:

@@ -43,3 +43,28 @@ def test_the_default_profile_of_another_run_is_not_remembered(shell, tmp_path):
     assert shell("status", "--json", profile=other)[0] == 0
     assert len(shell.json("status")["rows"]) == 3
     assert isinstance(profile_path(Common())[0], Path)
+
+
+def test_a_workspace_that_is_no_folder_is_refused(shell, tmp_path):
+    error = shell.json("status", "--workspace", tmp_path / "missing", code=1)["error"]
+    assert error["code"] == "workspace-missing"
+    assert str(tmp_path / "missing") in error["message"]
+    assert not shell.data.exists()
+
+
+def test_a_plugin_that_prints_while_it_loads_does_not_spoil_the_document(
+    shell, tmp_path, monkeypatch
+):
+    (tmp_path / "loud_plugin.py").write_text(
+        "from dsh_mnemon_core.fiber import Plugin\n"
+        "print('hello from a plugin')\n"
+        "plugin = Plugin(name='loud', apply=lambda _ctx, _config: None)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with shell.profile.open("a", encoding="utf-8") as profile:
+        profile.write("  - {id: loud, module: loud_plugin}\n")
+    code, out, err = shell("status", "--json")
+    assert code == 0
+    assert '"loud"' in out
+    assert err == "hello from a plugin\n"

@@ -29,6 +29,29 @@ def test_wrong_usage_exits_with_2_on_standard_error(shell, arguments):
     assert not shell.data.exists()
 
 
+@pytest.mark.requirement("host:cli:exit-codes")
+def test_wrong_usage_is_told_in_json_where_that_is_asked_for(shell):
+    code, out, err = shell("runtime", "list", "--jason", "--json")
+    assert (code, err) == (2, "")
+    assert json.loads(out)["error"]["code"] == "usage"
+
+
+def test_a_text_that_looks_like_an_option_gets_a_hint(shell):
+    code, _, err = shell("runtime", "add", "--target", "user", "--dashed text")
+    assert code == 2
+    assert "Put -- before" in err
+
+
+def test_an_answer_that_cannot_be_written_exits_with_1(shell, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(entry, "build_app", full)
+    code, out, err = shell("status")
+    assert (code, out) == (1, "")
+    assert err == "error: cannot write the answer: No space left on device\n"
+
+
 def test_help_and_version_exit_with_0(shell):
     code, out, _ = shell("--version")
     assert code == 0
@@ -64,7 +87,7 @@ def test_without_arguments_the_process_own_ones_count(shell, monkeypatch):
 
 
 def test_an_interrupt_exits_with_130(shell, monkeypatch):
-    def interrupted(**_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(entry, "build_app", interrupted)
@@ -72,7 +95,7 @@ def test_an_interrupt_exits_with_130(shell, monkeypatch):
 
 
 def test_a_reader_that_went_away_is_no_failure_to_tell(shell, monkeypatch, tmp_path):
-    def broken(**_):
+    def broken(*_, **__):
         raise BrokenPipeError
 
     monkeypatch.setattr(entry, "build_app", broken)
@@ -84,5 +107,5 @@ def test_a_reader_that_went_away_is_no_failure_to_tell(shell, monkeypatch, tmp_p
 
 
 def test_a_command_without_a_result_is_well(shell, monkeypatch):
-    monkeypatch.setattr(entry, "build_app", lambda **_: lambda _tokens: None)
+    monkeypatch.setattr(entry, "build_app", lambda *_, **__: lambda _tokens: None)
     assert shell("status")[0] == 0

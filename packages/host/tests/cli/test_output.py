@@ -28,3 +28,16 @@ def test_errors_are_text_or_one_document(capsys):
     assert json.loads(out) == {
         "error": {"code": "some-code", "message": "Something.", "details": {"field": "x"}}
     }
+
+
+def test_control_characters_are_shown_and_never_sent_to_a_terminal(capsys):
+    text = "a\x1b[2Jb\tc\nd\x9be\x7f"
+    shown = "a\\x1b[2Jb\tc\nd\\x9be\\x7f"
+    output.print_text(text)
+    output.print_error(InputError("some-code", text), as_json=False)
+    output.print_json(text)
+    out, err = capsys.readouterr()
+    answer, document = out.split('\n"')
+    assert answer == shown
+    assert json.loads('"' + document) == text
+    assert shown in err
