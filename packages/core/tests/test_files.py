@@ -249,7 +249,9 @@ class TestInTurn:
             for name, folder in (("a", "real"), ("b", "alias"), ("c", "alias/../real")):
                 group.start_soon(visit, name, tmp_path / folder)
                 await anyio.sleep(0.002)
-        assert order == ["a in", "a out", "b in", "b out", "c in", "c out"]
+        # Who comes first may differ, as finding the real folder takes its own time; nobody meets.
+        visits = [(order[i], order[i + 1]) for i in range(0, len(order), 2)]
+        assert sorted(visits) == [(f"{name} in", f"{name} out") for name in "abc"]
 
     async def test_a_failure_does_not_block_the_next(self, tmp_path: Path) -> None:
         with pytest.raises(KeyError):
