@@ -108,11 +108,11 @@ def tests(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("package", TESTED)
 def isolated(session: nox.Session, package: str) -> None:
-    """Test one package where only what it and the test kit ask for is installed."""
+    """Test one package with only its own dependencies, its `dev` group and the test kit."""
     member = MEMBERS[package]
     names = sorted({member.name, TEST_KIT.name})
     wanted = [f"--package={name}" for name in names]
-    _sync(session, "--locked", "--no-default-groups", "--all-extras", *wanted)
+    _sync(session, "--locked", "--all-extras", *wanted)
     session.run("pytest", str(member.folder / "tests"))
 
 

@@ -117,8 +117,129 @@ async def test_a_damaged_store_is_named_with_file_and_reason(home):
     assert finding.level == "error"
     assert finding.subject == str(folder / "memories.json")
     assert finding.code == "source-unavailable"
-    assert "left as found" in finding.remedy
+    assert finding.message.endswith("invalid-entry at entry 0")
+    assert finding.remedy.endswith("Repair it by hand, or move it away to start empty.")
     assert "runtime" not in found
+    assert found["stores"] == [
+        {
+            "file": str(folder / "memories.json"),
+            "readable": False,
+            "reason": "invalid-entry",
+            "firstBadIndex": 0,
+        }
+    ]
+
+
+@pytest.mark.requirement("host:status:truth")
+@pytest.mark.parametrize("names", [("USER.md",), ("USER.md", "MEMORY.md")])
+async def test_text_beside_a_damaged_store_is_named_with_the_way_to_keep_it(home, names):
+    async with home.open() as host:
+        for target in ("user", "memory"):
+            content = {"action": "add", "target": target, "content": f"Tea for {target}"}
+            await host.write_runtime(content)
+    folder = home.data / "runtime"
+    if "MEMORY.md" not in names:
+        (folder / "MEMORY.md").write_text("", encoding="utf-8")
+    (folder / "memories.json").write_text("{", encoding="utf-8")
+    async with home.open() as host:
+        [finding] = findings(await read_condition(host), "source")
+    for name in ("USER.md", "MEMORY.md"):
+        said = f"`dsh-mnemon runtime adopt {folder / name}`" in finding.remedy
+        assert said is (name in names)
+    (folder / "memories.json").unlink()
+    async with home.open() as host:
+        found = await read_condition(host)
+    assert {item.message for item in findings(found, "source")} == {"ready"}
+    kept = {path.read_text(encoding="utf-8") for path in (folder / "edited").iterdir()}
+    assert kept == {f"Tea for {name[:-3].lower()}\n" for name in names}
+    assert len(findings(found, "edits")) == len(names)
+
+
+@pytest.mark.requirement("host:status:truth")
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("newer-version", "upgrade"),
+        ("dangling-link", "link"),
+        ("not-a-regular-file", "Move away"),
+        ("too-large", "Shorten"),
+        ("not-json", "Repair"),
+    ],
+)
+async def test_the_remedy_fits_the_reason(home, reason, words):
+    folder = home.data / "runtime"
+    folder.mkdir(parents=True)
+    file = folder / "memories.json"
+    if reason == "newer-version":
+        file.write_text('{"version": 2, "entries": []}', encoding="utf-8")
+    elif reason == "dangling-link":
+        file.symlink_to(folder / "nowhere.json")
+    elif reason == "not-a-regular-file":
+        os.mkfifo(file)
+    elif reason == "too-large":
+        file.touch()
+        os.truncate(file, 256 * 1024 * 1024 + 1)
+    else:
+        file.write_text("{", encoding="utf-8")
+    async with home.open() as host:
+        [finding] = findings(await read_condition(host), "source")
+    assert reason in finding.message
+    assert words in finding.remedy
+    assert ".md" not in finding.remedy
+
+
+@pytest.mark.requirement("host:status:truth")
+@pytest.mark.parametrize(
+    ("writes", "level"), [("true", "error"), ("false", "warning")], ids=["writing", "read-only"]
+)
+async def test_what_keeps_memory_from_being_written_is_reported(home, writes, level):
+    _file(home, "MEMORY.md").mkdir(parents=True)
+    async with home.open(settings=f"writeEnabled: {writes}\n") as host:
+        found = await read_condition(host)
+    [finding] = findings(found, "files")
+    assert (finding.level, finding.code) == (level, "store-blocked")
+    assert finding.subject == str(_file(home, "MEMORY.md"))
+
+
+@pytest.mark.requirement("host:status:truth")
+@pytest.mark.parametrize(
+    ("state", "level"), [("held", "warning"), ("future", "error"), ("folder", "error")]
+)
+async def test_a_lock_that_blocks_writing_is_reported_with_its_time(home, state, level):
+    lock = _file(home, ".memories.lock")
+    lock.parent.mkdir(parents=True)
+    if state == "folder":
+        lock.mkdir()
+    else:
+        lock.touch()
+    if state == "future":
+        os.utime(lock, (4_102_444_800, 4_102_444_800))
+    async with home.open() as host:
+        [finding] = findings(await read_condition(host), "files")
+    assert (finding.level, finding.code, finding.subject) == (level, "store-locked", str(lock))
+    assert ("2100-01-01" in finding.message) is (state == "future")
+
+
+@pytest.mark.requirement("host:status:truth")
+@pytest.mark.parametrize(("lines", "words"), [(1, "1 line is"), (2, "2 lines are")])
+async def test_odd_lines_of_the_archive_are_counted(home, lines, words):
+    archived = _file(home, "archived")
+    archived.mkdir(parents=True)
+    (archived / "MEMORY.jsonl").write_text('{"x": 1}\n' * lines, encoding="utf-8")
+    async with home.open() as host:
+        [finding] = findings(await read_condition(host), "files")
+    assert (finding.level, finding.code) == ("warning", "archive-unreadable-lines")
+    assert finding.message.startswith(words)
+
+
+@pytest.mark.requirement("host:status:truth")
+async def test_more_than_is_allowed_is_a_warning(home):
+    async with home.open() as host:
+        await host.write_runtime({"action": "add", "target": "user", "content": "Green tea"})
+    async with home.open(settings="runtimeMemory: {userLimitBytes: 8}\n") as host:
+        [finding] = findings(await read_condition(host), "capacity")
+    assert (finding.level, finding.code) == ("warning", "over-limit")
+    assert (finding.subject, "9 bytes" in finding.message) == (str(_file(home, "USER.md")), True)
 
 
 async def test_a_source_that_does_not_answer_is_named_by_its_outage(home, told, told_rows):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -14,6 +14,8 @@ from dsh_mnemon_core.profile import RowReport
 from dsh_mnemon_core.values import JsonObject
 from dsh_mnemon_core.wire import to_wire
 
+from dsh_mnemon_host._finding import Finding, Level
+from dsh_mnemon_host._store_findings import over_limit, store_findings, unreadable_store
 from dsh_mnemon_host.agent_host import FEATURES, AgentHost
 from dsh_mnemon_host.memory_host import MemoryHost
 from dsh_mnemon_host.storage import Layout
@@ -29,32 +31,8 @@ __all__ = (
     "read_condition",
 )
 
-Level: TypeAlias = Literal["ok", "warning", "error"]
-"""An ``error`` makes ``doctor`` exit with 1."""
-
 Place: TypeAlias = Literal["ready", "missing", "read-only", "unreadable", "blocked"]
 """How a folder of the storage stands; ``missing`` ones are created at the first write."""
-
-
-@attrs.frozen(kw_only=True)
-class Finding:
-    """One thing ``doctor`` looked at.
-
-    Attributes:
-        level: How bad it is.
-        check: What was looked at, such as ``profile`` or ``source``.
-        subject: The row, Source, file or key concerned.
-        message: What was found, one sentence.
-        code: Stable code, when there is one.
-        remedy: What to do, when there is something to do.
-    """
-
-    level: Level
-    check: str
-    subject: str
-    message: str
-    code: str | None = None
-    remedy: str | None = None
 
 
 async def read_condition(host: MemoryHost) -> dict[str, Any]:
@@ -63,11 +41,12 @@ async def read_condition(host: MemoryHost) -> dict[str, Any]:
     Returns:
         ``{version, workspace {path, isWorktree}, storage {scope, root, userRoot, places},
         writeEnabled, composition {servingGenerationId?, drainingGenerationIds, evaluation,
-        problem?}, rows, sources, runtime?, settings {path, writable, problem?, unknown},
+        problem?}, rows, sources, runtime?, stores?, settings {path, writable, problem?, unknown},
         harnesses}``. ``places`` are the folders of the storage as ``{path, state}``, where the
         state is a `Place`; ``sources`` is the management catalogue, with the ``diagnostic`` of a
         Source that did not answer; ``problem`` says why there is no catalogue; ``runtime`` holds
-        use and hand edits of the default Runtime Source.
+        use and hand edits of the default Runtime Source, ``stores`` what its ``diagnose`` says of
+        every root, also while a store is damaged.
     """
     graph = await host.graph()
     config, layout = graph.config.config, graph.layout
@@ -91,8 +70,8 @@ async def read_condition(host: MemoryHost) -> dict[str, Any]:
         "settings": _settings(host),
         "harnesses": [_harness(harness) for harness in host.harnesses],
     }
-    runtime = await _runtime(host)
-    return condition if runtime is None else {**condition, "runtime": runtime}
+    told = {"runtime": await _runtime(host), "stores": await _stores(host)}
+    return {**condition, **{key: value for key, value in told.items() if value is not None}}
 
 
 def _places(layout: Layout) -> list[Path]:
@@ -142,6 +121,15 @@ async def _runtime(host: MemoryHost) -> dict[str, Any] | None:
         return None
 
 
+async def _stores(host: MemoryHost) -> list[dict[str, Any]] | None:
+    """Return the diagnosis of every Runtime root; nothing where no Source answers it."""
+    try:
+        session = await host.source("runtime")
+        return [dict(to_wire(store)) for store in await session.read("diagnose")]
+    except (MnemonError, TypeError, ValueError):  # absent, or a Source of another make
+        return None
+
+
 def _settings(host: MemoryHost) -> dict[str, Any]:
     settings = host.settings
     problem = {"problem": str(settings.problem)} if settings.problem else {}
@@ -174,9 +162,10 @@ def diagnose(condition: JsonObject) -> list[Finding]:
     return [
         *(_row_finding(RowReport(**row)) for row in condition["rows"]),
         *_composition_findings(condition["composition"]),
-        *(_source_finding(source) for source in condition["sources"]),
+        *(_source_finding(source, condition.get("stores", ())) for source in condition["sources"]),
         *_settings_findings(condition["settings"]),
         *(_edit_finding(edit) for edit in runtime.get("edits", ())),
+        *_store_findings(condition),
         *(_place_finding(condition, place) for place in condition["storage"]["places"]),
     ]
 
@@ -247,7 +236,7 @@ def _composition_findings(composition: JsonObject) -> list[Finding]:
     return findings or [serving]
 
 
-def _source_finding(source: JsonObject) -> Finding:
+def _source_finding(source: JsonObject, stores: Sequence[JsonObject]) -> Finding:
     key: str = source["sourceInstanceKey"]
     if source["availability"] != "unavailable":
         return Finding(level="ok", check="source", subject=key, message=source["availability"])
@@ -255,19 +244,25 @@ def _source_finding(source: JsonObject) -> Finding:
     outage: JsonObject = source.get("diagnostic", {})
     file: str | None = hints.get("file")
     reason: str = hints.get("reason") or outage.get("message") or "it cannot be read"
+    where = f" at entry {hints['firstBadIndex']}" if "firstBadIndex" in hints else ""
+    texts = [text for store in stores if store["file"] == file for text in store.get("texts", ())]
     return Finding(
         level="error",
         check="source",
         subject=str(file or key),
-        message=f"{key} is unavailable: {reason}",
+        message=f"{key} is unavailable: {reason}{where}",
         code=outage.get("code", "source-unavailable"),
-        remedy=(
-            "The file was left as found. Repair it by hand, or move it away to start empty; "
-            "MEMORY.md and USER.md beside it still hold the last good text."
-            if file
-            else "Look at the log, then start again."
-        ),
+        remedy=(unreadable_store(reason, texts) if file else "Look at the log, then start again."),
     )
+
+
+def _store_findings(condition: JsonObject) -> list[Finding]:
+    stores: Sequence[JsonObject] = condition.get("stores", ())
+    targets: JsonObject = condition.get("runtime", {}).get("targets", {})
+    found = [*(item for store in stores for item in store_findings(store)), *over_limit(targets)]
+    if condition["writeEnabled"]:
+        return found
+    return [attrs.evolve(item, level="warning") for item in found]
 
 
 def _settings_findings(settings: JsonObject) -> list[Finding]:

@@ -16,7 +16,7 @@ def test_status_has_a_stable_shape(shell):
     status = shell.json("status")
     assert list(status) == [
         "profile", "version", "workspace", "storage", "writeEnabled", "composition", "rows",
-        "sources", "settings", "harnesses", "runtime",
+        "sources", "settings", "harnesses", "runtime", "stores",
     ]  # fmt: skip
     assert status["workspace"] == {"path": str(shell.folder), "isWorktree": False}
     assert status["storage"] == {

@@ -13,6 +13,7 @@ from dsh_mnemon_core.identity import Provenance
 from dsh_mnemon_core.sdk import SourceContext
 from dsh_mnemon_source_runtime import Config, RuntimeSource, runtime_source
 from dsh_mnemon_source_runtime._memory import RuntimeMemory
+from dsh_mnemon_source_runtime._store import RuntimeStore
 from dsh_mnemon_source_runtime.contracts import Limits
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -53,6 +54,22 @@ def make_memory(tmp_path: Path) -> Callable[..., RuntimeMemory]:
         )
 
     return make
+
+
+@pytest.fixture
+def make_store(tmp_path: Path) -> Callable[..., RuntimeStore]:
+    """Build the store of a root that waits for no lock."""
+
+    def make(root: Path = tmp_path) -> RuntimeStore:
+        return RuntimeStore(root, clock=lambda: NOW, timing=LockTiming(guard=0.0, file=0.0))
+
+    return make
+
+
+@pytest.fixture
+def store(make_store: Callable[..., RuntimeStore]) -> RuntimeStore:
+    """The store of ``tmp_path``."""
+    return make_store()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from dsh_mnemon_core.errors import StorageError
 from dsh_mnemon_source_runtime import _archive
-from dsh_mnemon_source_runtime._archive import ENTRIES, append, read, unused
+from dsh_mnemon_source_runtime._archive import ENTRIES, append, read, unreadable_lines, unused
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -23,9 +23,14 @@ def archived(tmp_path: Path) -> Path:
 
 
 def line(number: int, **fields: Any) -> dict[str, Any]:
-    return {"version": 1, "content": f"记 {number}", "created_at": "t", "digest": f"d{number}"} | (
-        fields
-    )
+    return {
+        "version": 1,
+        "archived_at": "n",
+        "content": f"记 {number}",
+        "created_at": "t",
+        "digest": f"d{number}",
+        **fields,
+    }
 
 
 def numbers(page: dict[str, Any]) -> list[str]:
@@ -39,7 +44,7 @@ class TestAppending:
         append(archived, ENTRIES, [line(3)], now=NOW)
         path = archived / "MEMORY.jsonl"
         assert path.read_text(encoding="utf-8").splitlines()[0] == (
-            '{"version":1,"content":"记 1","created_at":"t","digest":"d1"}'
+            '{"version":1,"archived_at":"n","content":"记 1","created_at":"t","digest":"d1"}'
         )
         assert numbers(read(archived, limit=10, offset=0)) == ["d3", "d2", "d1"]
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -115,11 +120,22 @@ class TestReading:
         page = read(archived, limit=2, offset=1)
         assert (numbers(page), page["total"]) == (["d3", "d2"], 5)
 
-    def test_lines_that_are_no_objects_are_skipped(self, archived: Path) -> None:
+    def test_lines_that_are_no_records_are_skipped_and_counted(self, archived: Path) -> None:
         archived.mkdir()
         good = json.dumps(line(1)).encode()
-        (archived / "MEMORY.jsonl").write_bytes(b"[]\nnonsense\n\xff\n\n" + good + b"\n")
-        assert numbers(read(archived, limit=10, offset=0)) == ["d1"]
+        odd = json.dumps(line(2, content=5)).encode()
+        lines = [b"[]", b"nonsense", b"\xff", b"", b'{"x":1}', odd, good, b"torn"]
+        (archived / "MEMORY.jsonl").write_bytes(b"\n".join(lines))
+        page = read(archived, limit=10, offset=0)
+        assert (numbers(page), page["total"]) == (["d1"], 1)
+        assert unreadable_lines(archived) == 6
+
+    def test_a_pipe_in_its_place_is_not_waited_for(self, archived: Path) -> None:
+        archived.mkdir()
+        os.mkfifo(archived / "MEMORY.jsonl")
+        with pytest.raises(StorageError) as caught:
+            read(archived, limit=10, offset=0)
+        assert caught.value.details["reason"] == "not-a-regular-file"
 
     def test_an_unreadable_archive_is_named(self, archived: Path) -> None:
         (archived / "MEMORY.jsonl").mkdir(parents=True)

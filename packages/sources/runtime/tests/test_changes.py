@@ -123,9 +123,11 @@ class TestArchive:
         with pytest.raises(CapacityError):
             archive(request={**ADD, "content": "x" * 121})
 
-    @pytest.mark.parametrize(("budget", "words"), [(70, "1 older entry"), (0, "4 older entries")])
-    def test_the_summary_counts(self, budget: int, words: str) -> None:
-        assert archive(max_bytes=budget).answer["maintenance"]["summary"].startswith(words)
+    @pytest.mark.parametrize(("budget", "words"), [(70, "1 entry moved"), (0, "4 entries moved")])
+    def test_the_summary_counts_and_tells_the_rule(self, budget: int, words: str) -> None:
+        summary = archive(max_bytes=budget).answer["maintenance"]["summary"]
+        assert summary.startswith(words)
+        assert "important" in summary
 
 
 END = {"layerId": "runtime", "reference": "runtime:r:memory:1", "digest": "d"}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from dsh_mnemon_source_runtime._edits import compare, parse
+from dsh_mnemon_source_runtime._edits import compare, in_order, parse
 from dsh_mnemon_source_runtime.contracts import Entry, Target
 
 ENTRIES = ("The build uses nox sessions", "Tests run with pytest", "Deploys happen on Mondays")
@@ -106,3 +106,62 @@ class TestComparing:
         noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
         assert differences(edited(), store, noon) == [("remove", "older", None, None)]
         assert differences(edited("older", "mine"), store, noon) == [("add", None, "mine", None)]
+
+
+@pytest.mark.requirement("runtime:edits:order")
+class TestOrder:
+    """Entries of 10 bytes; used counts one separator of 4 bytes between each two."""
+
+    def ordered(self, *changes: tuple[str | None, str | None], used: int, limit: int) -> list[Any]:
+        found: list[dict[str, Any]] = []
+        for old, new in changes:
+            kind = "add" if old is None else "remove" if new is None else "replace"
+            sides = {"from": old, "to": new}
+            found.append({"kind": kind, **{k: v for k, v in sides.items() if v is not None}})
+        return [
+            (item.get("from"), item.get("to"), item.get("problem"))
+            for item in in_order(found, used, limit)
+        ]
+
+    def test_removals_come_last_and_shrinking_replacements_first(self) -> None:
+        changes = (("a" * 10, None), ("b" * 10, "b" * 12), ("c" * 10, "c"), (None, "new"))
+        assert self.ordered(*changes, used=38, limit=100) == [
+            ("c" * 10, "c", None),
+            ("b" * 10, "b" * 12, None),
+            (None, "new", None),
+            ("a" * 10, None, None),
+        ]
+
+    def test_as_many_removals_as_needed_make_room_first(self) -> None:
+        changes = (("a" * 10, None), ("b" * 10, None), (None, "c" * 10))
+        assert self.ordered(*changes, used=24, limit=24) == [
+            ("a" * 10, None, None),
+            (None, "c" * 10, None),
+            ("b" * 10, None, None),
+        ]
+
+    def test_what_has_no_room_even_so_is_marked(self) -> None:
+        changes = (("a" * 10, None), (None, "b" * 20), (None, "c"))
+        assert self.ordered(*changes, used=10, limit=19) == [
+            ("a" * 10, None, None),
+            (None, "b" * 20, "runtime-capacity"),
+            (None, "c", None),
+        ]
+
+    def test_the_first_entry_needs_no_separator(self) -> None:
+        assert self.ordered((None, "a" * 10), used=0, limit=10) == [(None, "a" * 10, None)]
+        both = ((None, "a" * 10), (None, "b"))
+        assert self.ordered(*both, used=0, limit=15)[1][2] is None
+        assert self.ordered(*both, used=0, limit=14)[1][2] == "runtime-capacity"
+
+    def test_above_the_limit_only_what_shrinks_is_left(self) -> None:
+        changes = (("a" * 10, "a" * 9), ("b" * 10, "b" * 11))
+        assert self.ordered(*changes, used=24, limit=5) == [
+            ("a" * 10, "a" * 9, None),
+            ("b" * 10, "b" * 11, "runtime-capacity"),
+        ]
+
+    def test_what_is_refused_anyway_takes_no_room(self) -> None:
+        refused = {"kind": "add", "to": "x" * 50, "problem": "entry-too-large"}
+        fits = {"kind": "add", "to": "y"}
+        assert in_order([refused, fits], 0, 5) == [refused, fits]

@@ -49,7 +49,8 @@ class TestDamage:
             b"null",
             stored(version=True),
             stored(version="1"),
-            stored(version=2),
+            stored(version=0),
+            stored(version=1.5),
             stored(entries=None),
         ],
     )
@@ -57,6 +58,11 @@ class TestDamage:
         with pytest.raises(Damage) as caught:
             decode(data)
         assert caught.value.reason == "wrong-version"
+
+    def test_a_later_version_is_named_as_such(self) -> None:
+        with pytest.raises(Damage) as caught:
+            decode(stored(version=2, entries=None))
+        assert caught.value.reason == "newer-version"
 
     @pytest.mark.parametrize(
         "row",

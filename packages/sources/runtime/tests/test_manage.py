@@ -137,6 +137,11 @@ class TestReads:
         await change(full, "mutate", difference["mutation"])
         assert await read(full, "compare-edit", request) == []
 
+    async def test_what_does_not_fit_is_marked(self, full: RuntimeSource) -> None:
+        text = "\n§\n".join((*CONTENTS, "x" * 40))
+        (difference,) = await read(full, "compare-edit", {"target": "memory", "text": text})
+        assert difference["problem"] == "runtime-capacity"
+
     @pytest.mark.parametrize(
         ("value", "code"),
         [
@@ -176,6 +181,7 @@ class TestDamage:
                 "readable": False,
                 "reason": "invalid-entry",
                 "firstBadIndex": 0,
+                "texts": [str(folder / "MEMORY.md")],
             }
         ]
         for operation in ("snapshot", "edits"):

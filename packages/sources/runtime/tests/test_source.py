@@ -128,15 +128,20 @@ class TestFacts:
         assert (await facts(runtime)).revision == receipt.revision != EMPTY
 
     @pytest.mark.parametrize(
-        ("text", "reason"), [("{", "not-json"), ('{"version":2}', "wrong-version")]
+        ("text", "hints"),
+        [
+            ("{", {"reason": "not-json"}),
+            ('{"version":2}', {"reason": "newer-version"}),
+            ('{"version":1,"entries":[5]}', {"reason": "invalid-entry", "firstBadIndex": 0}),
+        ],
     )
     async def test_a_damaged_store_is_unavailable_and_says_why(
-        self, make_source: Make, folder: Path, text: str, reason: str
+        self, make_source: Make, folder: Path, text: str, hints: dict[str, Any]
     ) -> None:
         put(folder, text)
         found = await facts(make_source())
         assert (found.availability, found.revision) == ("unavailable", "unavailable")
-        assert found.hints == {"reason": reason, "file": str(folder / "memories.json")}
+        assert found.hints == {**hints, "file": str(folder / "memories.json")}
         assert (found.capabilities, found.action_ids) == ((), ())
 
     async def test_facts_and_projections_write_nothing(

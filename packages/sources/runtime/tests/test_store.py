@@ -1,4 +1,4 @@
-"""Loading, opening, committing and diagnosing one root (spec/sources.md §2.3, D25, D57)."""
+"""Loading, opening, committing and diagnosing one root (spec/sources.md §2.3, D25)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any
 import filelock
 import pytest
 from dsh_mnemon_core.errors import StorageError
-from dsh_mnemon_core.files import LockTiming
 from dsh_mnemon_source_runtime import _store
 from dsh_mnemon_source_runtime._changes import Steps
 from dsh_mnemon_source_runtime._format import decode
@@ -24,20 +23,6 @@ from dsh_mnemon_source_runtime.contracts import Limits
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 STEPS = Steps(limits=Limits(), now="2026-03-01T12:00:00.000Z")
-QUICK = LockTiming(guard=0.0, file=0.0)
-
-
-@pytest.fixture
-def make_store(tmp_path: Path) -> Callable[..., RuntimeStore]:
-    def make(root: Path = tmp_path) -> RuntimeStore:
-        return RuntimeStore(root, clock=lambda: NOW, timing=QUICK)
-
-    return make
-
-
-@pytest.fixture
-def store(make_store: Callable[..., RuntimeStore]) -> RuntimeStore:
-    return make_store()
 
 
 def add(content: str, target: str = "memory") -> Any:
@@ -302,7 +287,8 @@ def stamps(folder: Path) -> dict[str, tuple[int, int]]:
     return {
         path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
         for path in folder.iterdir()
-        if path.is_file()
+        # Taking the guard touches it with some releases of filelock; it holds nothing.
+        if path.is_file() and path.suffix != ".guard"
     }
 
 
@@ -370,7 +356,17 @@ class TestReading:
         (folder / "memories.json").mkdir(parents=True)
         with pytest.raises(StorageError) as caught:
             store.read()
-        assert (caught.value.code, caught.value.details["reason"]) == ("store-unreadable", "EISDIR")
+        assert caught.value.code == "store-damaged"
+        assert caught.value.details["reason"] == "not-a-regular-file"
+
+    def test_a_failing_disk_is_named(
+        self, store: RuntimeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        put(folder, store=MESSY)
+        monkeypatch.setattr(os, "open", refusing(errno.EIO))
+        with pytest.raises(StorageError) as caught:
+            store.read()
+        assert (caught.value.code, caught.value.details["reason"]) == ("store-unreadable", "EIO")
 
 
 @pytest.mark.requirement("runtime:files:damaged")
@@ -403,7 +399,7 @@ class TestDamage:
         [
             (MESSY, {"readable": True}),
             ("{", {"readable": False, "reason": "not-json"}),
-            ('{"version":2}', {"readable": False, "reason": "wrong-version"}),
+            ('{"version":2}', {"readable": False, "reason": "newer-version"}),
             (
                 '{"version":1,"entries":[5]}',
                 {"readable": False, "reason": "invalid-entry", "firstBadIndex": 0},
@@ -418,129 +414,3 @@ class TestDamage:
 
     def test_a_missing_store_is_readable(self, store: RuntimeStore, folder: Path) -> None:
         assert store.diagnose() == {"file": str(folder / "memories.json"), "readable": True}
-
-
-@pytest.mark.requirement("runtime:edits:kept")
-class TestHandEdits:
-    async def test_an_edit_is_copied_before_it_is_rewritten(
-        self, store: RuntimeStore, folder: Path
-    ) -> None:
-        await store.change(add("one"))
-        put(folder, memory="one\n§\nmine\n")
-        os.utime(folder / "MEMORY.md", (1_000_000_000, 1_000_000_000))
-        await store.change(add("two"))
-        copy = folder / "edited" / "MEMORY-20260301T120000Z.md"
-        assert text_of(copy) == "one\n§\nmine\n"
-        assert (mode(copy), mode(copy.parent)) == (0o600, 0o700)
-        assert text_of(folder / "MEMORY.md") == "one\n§\ntwo\n"
-
-    async def test_opening_copies_too(
-        self, make_store: Callable[..., RuntimeStore], folder: Path
-    ) -> None:
-        await make_store().change(add("one"))
-        put(folder, memory="mine\n")
-        await make_store().open()
-        assert names(folder / "edited") == ["MEMORY-20260301T120000Z.md"]
-        assert text_of(folder / "MEMORY.md") == "one\n"
-
-    async def test_a_file_from_before_the_store_is_copied(
-        self, store: RuntimeStore, folder: Path
-    ) -> None:
-        put(folder, user="I like tea\n")
-        await store.open()
-        assert text_of(folder / "edited" / "USER-20260301T120000Z.md") == "I like tea\n"
-        assert json.loads(text_of(folder / "memories.json")) == {"version": 1, "entries": []}
-
-    async def test_both_places_are_listed(self, store: RuntimeStore, folder: Path) -> None:
-        await store.change(add("one"))
-        put(folder, memory="mine\n")
-        await store.change(add("two"))
-        put(folder, user="profile\n")
-        found = [edit.to_json() for edit in store.hand_edits()]
-        assert [(item["target"], item["copied"], Path(item["file"]).name) for item in found] == [
-            ("user", False, "USER.md"),
-            ("memory", True, "MEMORY-20260301T120000Z.md"),
-        ]
-        assert all(len(item["digest"]) == 64 and item["editedAt"] for item in found)
-
-    async def test_a_change_of_layout_only_is_no_edit(
-        self, store: RuntimeStore, folder: Path
-    ) -> None:
-        await store.change(add("one"))
-        put(folder, memory="  one\r\n\r\n")
-        assert store.hand_edits() == []
-        await store.change(add("two"))
-        assert not (folder / "edited").exists()
-
-    async def test_a_copy_goes_once_the_store_has_caught_up(
-        self, store: RuntimeStore, folder: Path
-    ) -> None:
-        await store.change(add("one"))
-        put(folder, memory="one\n§\nmine\n")
-        saved = NOW.timestamp() - 60
-        os.utime(folder / "MEMORY.md", (saved, saved))
-        await store.change(add("two"))
-        assert [edit.edited_at.timestamp() for edit in store.hand_edits()] == [saved]
-        await store.change(add("mine"))
-        assert store.hand_edits() == []
-        await store.change(add("three"))
-        assert names(folder / "edited") == []
-
-    async def test_the_same_edit_is_kept_once_and_another_beside_it(
-        self, store: RuntimeStore, folder: Path
-    ) -> None:
-        for text in ("mine\n", "mine\n", "other\n"):
-            await store.change(add(f"before {text}{len(store.read().entries)}"))
-            put(folder, memory=text)
-            await store.change(add(f"after {text}{len(store.read().entries)}"))
-        assert [text_of(path) for path in sorted((folder / "edited").iterdir(), reverse=True)] == [
-            "mine\n",
-            "other\n",
-        ]
-
-    async def test_bytes_that_are_no_text_are_kept_as_they_are(
-        self, store: RuntimeStore, folder: Path
-    ) -> None:
-        await store.change(add("one"))
-        (folder / "MEMORY.md").write_bytes(b"\xff\xfe mine")
-        await store.change(add("two"))
-        assert (folder / "edited" / "MEMORY-20260301T120000Z.md").read_bytes() == b"\xff\xfe mine"
-
-    @pytest.mark.parametrize("record", ["", "[]", '{"files":{"MEMORY.md":5}}', "{"])
-    async def test_a_broken_record_only_means_a_copy_more(
-        self, store: RuntimeStore, folder: Path, record: str
-    ) -> None:
-        await store.change(add("one"))
-        (folder / ".rendered.json").write_text(record, encoding="utf-8")
-        put(folder, memory="mine\n")
-        await store.change(add("two"))
-        assert names(folder / "edited") == ["MEMORY-20260301T120000Z.md"]
-
-    async def test_an_edit_that_cannot_be_copied_is_not_rewritten(
-        self, store: RuntimeStore, folder: Path
-    ) -> None:
-        await store.change(add("one"))
-        put(folder, memory="mine\n")
-        leave(folder / "edited")
-        with pytest.raises(StorageError):
-            await store.change(add("two"))
-        assert text_of(folder / "MEMORY.md") == "mine\n"
-        assert [entry.content for entry in store.read().entries] == ["one"]
-
-    async def test_a_copy_that_cannot_be_removed_or_dated_stays(
-        self, store: RuntimeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(os, "utime", refusing(errno.EPERM))
-        await store.change(add("one"))
-        put(folder, memory="one\n§\nmine\n")
-        await store.change(add("mine"))
-        real = Path.unlink
-
-        def unlink(path: Path, *args: Any, **kwargs: Any) -> None:
-            if path.parent.name == "edited":
-                raise PermissionError
-            real(path, *args, **kwargs)
-
-        monkeypatch.setattr(Path, "unlink", unlink)
-        await store.change(add("two"))
-        assert names(folder / "edited") == ["MEMORY-20260301T120000Z.md"]

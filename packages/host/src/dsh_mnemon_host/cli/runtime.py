@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-import anyio
 from cyclopts import App, Parameter
-from dsh_mnemon_core.errors import InputError, MnemonError
-from dsh_mnemon_core.instant import iso_utc
+from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.wire import to_wire
 
+from dsh_mnemon_host.cli import _adoption
+from dsh_mnemon_host.cli._adoption import Target
 from dsh_mnemon_host.cli.invocation import Common, open_host
 from dsh_mnemon_host.cli.output import print_json, print_text
 
-if TYPE_CHECKING:
-    from dsh_mnemon_host.memory_host import MemoryHost
-    from dsh_mnemon_host.source_session import SourceSession
-
 __all__ = ("app",)
 
-Target = Literal["user", "memory"]
 Importance = Literal["critical", "normal", "low"]
 
 app = App(
@@ -220,70 +214,29 @@ async def _adopt(
     yes
         Apply without asking.
     """
-    edit = {"target": target or _target_of(file), **await _edited(file)}
-    failed: list[dict[str, Any]] = []
+    edited = await _adoption.read_edited(file, target or _target_of(file))
     async with open_host(common) as host:
         session = await host.source("runtime", capability="read")
-        differences = to_wire(await session.read("compare-edit", edit))
-        kept = [] if differences else await _kept(session, edit["target"])
+        found = await _adoption.compare(session, edited)
         if not common.json:
-            print_text(_shown(differences, kept))
-        agreed = bool(differences) and (yes or _confirmed(common))
-        if agreed:
-            failed = await _apply(host, differences)
-    applied = len(differences) - len(failed) if agreed else 0
+            print_text(_adoption.shown(found))
+        asked = yes or _at_terminal(common)
+        failed = _adoption.refused(found.differences) if asked else []
+        agreed = asked and bool(found.differences) and not failed and (yes or _confirmed())
+        applied, failed = await _adoption.apply(host, found.differences) if agreed else (0, failed)
     if common.json:
-        print_json({"differences": differences, "applied": applied, "failed": failed, "kept": kept})
-    elif agreed:
-        print_text(f"{applied} of {len(differences)} changes applied.")
-        for item in failed:
-            print_text(f"  not applied: {item['error']['message']}")
+        print_json(
+            {
+                "file": str(found.file),
+                "differences": found.differences,
+                "applied": applied,
+                "failed": failed,
+                "kept": found.kept,
+            }
+        )
+    elif found.differences:
+        print_text(_adoption.outcome(found, applied, failed, asked=asked))
     return 1 if failed else 0
-
-
-async def _kept(session: SourceSession, target: str) -> list[str]:
-    """Return the files that hold earlier edits of a target.
-
-    The store puts its own USER.md and MEMORY.md in order when it opens, and keeps a copy of what a
-    person wrote there.
-    """
-    edits = to_wire(await session.read("edits"))
-    return [item["file"] for item in edits if item["target"] == target]
-
-
-def _shown(differences: Sequence[Mapping[str, Any]], kept: Sequence[str]) -> str:
-    if differences:
-        return "\n".join(_difference(item) for item in differences)
-    return "\n".join(["Nothing differs.", *(f"An edit is kept in {file}" for file in kept)])
-
-
-async def _edited(file: Path) -> dict[str, Any]:
-    """Return ``{text, editedAt}`` of an edited file.
-
-    Raises:
-        InputError: ``file-unreadable``.
-    """
-    path = anyio.Path(file)
-    try:
-        content = await path.read_text(encoding="utf-8")
-        saved = datetime.fromtimestamp((await path.stat()).st_mtime, UTC)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InputError("file-unreadable", f"cannot read {file}: {reason}") from None
-    return {"text": content, "editedAt": iso_utc(saved)}
-
-
-async def _apply(
-    host: MemoryHost, differences: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Apply every difference as an ordinary mutation; return those that were refused."""
-    failed: list[dict[str, Any]] = []
-    for item in differences:
-        try:
-            await host.write_runtime(item["mutation"])
-        except MnemonError as error:
-            failed.append({"mutation": item["mutation"], "error": error.to_wire()})
-    return failed
 
 
 def _target_of(file: Path) -> Target:
@@ -294,15 +247,10 @@ def _target_of(file: Path) -> Target:
     raise InputError("target-required", f"say with --target what {file.name} holds: user or memory")
 
 
-def _difference(item: Mapping[str, Any]) -> str:
-    problem = f"   (would be refused: {item['problem']})" if "problem" in item else ""
-    lines = [f"- {item['from']}"] if "from" in item else []
-    lines += [f"+ {item['to']}"] if "to" in item else []
-    return "\n".join(lines) + problem
+def _at_terminal(common: Common) -> bool:
+    """Tell whether there is a person to ask; without one nothing is applied."""
+    return not common.json and sys.stdin.isatty()
 
 
-def _confirmed(common: Common) -> bool:
-    """Ask a person; without a terminal nothing is applied."""
-    if common.json or not sys.stdin.isatty():
-        return False
+def _confirmed() -> bool:
     return input("Apply these changes? [y/N] ").strip().lower() in ("y", "yes")

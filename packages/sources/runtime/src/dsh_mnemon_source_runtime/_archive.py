@@ -15,11 +15,16 @@ from typing import Any, Final, cast
 
 from dsh_mnemon_core.files import ensure_directory, storage_error, sync_directory
 
+from dsh_mnemon_source_runtime._files import read_file
 from dsh_mnemon_source_runtime._format import compact_json
 
+FOLDER: Final = "archived"
 ENTRIES: Final = "MEMORY"
 LINEAGE: Final = "lineage"
 ROTATE_BYTES: Final = 8 * 1024 * 1024
+
+# What a record has in any case: its identity, and what people are shown.
+_TEXTS: Final = ("archived_at", "content", "created_at", "digest")
 
 
 def file_stamp(moment: datetime) -> str:
@@ -82,18 +87,17 @@ def _append(path: Path, data: bytes) -> None:
 def read(folder: Path, *, limit: int, offset: int) -> dict[str, Any]:
     """Read archived entries, newest first; equal ``digest`` and ``created_at`` count once.
 
+    Lines that are no records are skipped; `unreadable_lines` counts them.
+
     Returns:
         ``{entries, offset, limit, total}``: the lines as objects, ``total`` before paging.
 
     Raises:
         StorageError: ``store-unreadable``.
     """
-    try:
-        unique: dict[tuple[str, str], dict[str, Any]] = {}
-        for line in _newest_first(folder):
-            unique.setdefault((str(line.get("digest")), str(line.get("created_at"))), line)
-    except OSError as error:
-        raise storage_error(error, folder, code="store-unreadable") from error
+    unique: dict[tuple[str, str], dict[str, Any]] = {}
+    for record in filter(None, _newest_first(folder)):
+        unique.setdefault((record["digest"], record["created_at"]), record)
     entries = list(unique.values())
     return {
         "entries": entries[offset : offset + limit],
@@ -103,16 +107,32 @@ def read(folder: Path, *, limit: int, offset: int) -> dict[str, Any]:
     }
 
 
-def _newest_first(folder: Path) -> Iterator[dict[str, Any]]:
+def unreadable_lines(folder: Path) -> int:
+    """Count the complete lines that are no records.
+
+    Raises:
+        StorageError: ``store-unreadable``.
+    """
+    return sum(record is None for record in _newest_first(folder))
+
+
+def _newest_first(folder: Path) -> Iterator[dict[str, Any] | None]:
+    """Yield the record of every complete line, ``None`` for what is none."""
     # The stamps sort by time; the file in use is the newest.
     rotated = sorted(folder.glob(f"{ENTRIES}-*.jsonl"), key=lambda path: path.stem, reverse=True)
-    current = folder / f"{ENTRIES}.jsonl"
-    for path in ([current] if current.exists() else []) + rotated:
-        *complete, _torn = path.read_bytes().split(b"\n")
+    for path in (folder / f"{ENTRIES}.jsonl", *rotated):
+        found = read_file(path)
+        *complete, _torn = (b"" if found is None else found.data).split(b"\n")
         for line in reversed(complete):
-            try:
-                record = json.loads(line.decode("utf-8"))
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(record, dict):
-                yield cast("dict[str, Any]", record)
+            yield _record(line)
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    record = cast("dict[str, Any]", value)
+    return record if all(isinstance(record.get(key), str) for key in _TEXTS) else None

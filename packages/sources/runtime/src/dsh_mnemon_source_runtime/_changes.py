@@ -162,6 +162,7 @@ def _local_archive(run_id: str, count: int) -> dict[str, Any]:
         "kind": "local-archive",
         "runId": run_id,
         "provider": "host",
-        "summary": f"{count} older {noun} moved to runtime/archived/MEMORY.jsonl",
+        "summary": f"{count} {noun} moved to runtime/archived/MEMORY.jsonl; kept first is what is"
+        " more important, then what stood earlier",
         "memoryBodyIds": [],
     }

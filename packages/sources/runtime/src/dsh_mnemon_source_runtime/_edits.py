@@ -12,7 +12,13 @@ from typing import Any, Final
 from dsh_mnemon_core.errors import MnemonError
 from dsh_mnemon_core.instant import parse_utc
 
-from dsh_mnemon_source_runtime._entries import collapse, match, normalize, of_target
+from dsh_mnemon_source_runtime._entries import (
+    collapse,
+    joined_bytes,
+    match,
+    normalize,
+    of_target,
+)
 from dsh_mnemon_source_runtime.contracts import Entry, Target
 
 _DELIMITER: Final = re.compile(r"^[^\S\n]*§[^\S\n]*$", re.MULTILINE)
@@ -56,6 +62,49 @@ def compare(
             *((None, content) for content in new if content not in replaced.values()),
         )
     ]
+
+
+def in_order(differences: Sequence[dict[str, Any]], used: int, limit: int) -> list[dict[str, Any]]:
+    """Order differences so that each one has room when those before it were applied.
+
+    Removals come last, or as soon as something needs their room: whoever stops at the first
+    refusal has lost nothing that was to be replaced.
+
+    Args:
+        differences: What `compare` returned.
+        used: Bytes that the target uses.
+        limit: Bytes that the target may use.
+
+    Returns:
+        The differences; one that has no room even so carries the problem ``runtime-capacity``.
+    """
+    removals = [item for item in differences if item["kind"] == "remove"]
+    others = [item for item in differences if item["kind"] != "remove"]
+    # Every entry counts with a separator behind it; one of them is not there.
+    room = limit + _size("") - (used + _size("") if used else 0)
+    ordered: list[dict[str, Any]] = []
+    for item in sorted(others, key=lambda item: _growth(item) > 0):
+        growth = _growth(item)
+        while growth > max(room, 0) and removals:
+            ordered.append(removals.pop(0))
+            room -= _growth(ordered[-1])
+        if growth > max(room, 0):
+            ordered.append({"problem": "runtime-capacity", **item})
+        else:
+            ordered.append(item)
+            room -= growth
+    return [*ordered, *removals]
+
+
+def _growth(item: dict[str, Any]) -> int:
+    """Return by how many bytes a difference makes its target larger; nothing when refused."""
+    if "problem" in item:
+        return 0
+    return _size(item.get("to")) - _size(item.get("from"))
+
+
+def _size(content: str | None) -> int:
+    return 0 if content is None else joined_bytes([content, ""])
 
 
 def _is_younger(entry: Entry, moment: datetime | None) -> bool:

@@ -62,7 +62,8 @@ def decode(data: bytes) -> tuple[Entry, ...]:
     """Read the bytes of memories.json; contents are collapsed, unknown keys dropped.
 
     Raises:
-        Damage: ``not-json``, ``wrong-version`` or ``invalid-entry`` with its index.
+        Damage: ``not-json``, ``wrong-version``, ``newer-version`` or ``invalid-entry`` with its
+            index.
     """
     try:
         document = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
@@ -72,6 +73,8 @@ def decode(data: bytes) -> tuple[Entry, ...]:
         raise Damage("wrong-version")
     stored = cast("dict[str, Any]", document)
     version, rows = stored.get("version"), stored.get("entries")
+    if isinstance(version, int) and version > 1:
+        raise Damage("newer-version")
     if isinstance(version, bool) or version != 1 or not isinstance(rows, list):
         raise Damage("wrong-version")
     return tuple(_entry(row, index) for index, row in enumerate(cast("list[object]", rows)))

@@ -156,7 +156,7 @@ class RuntimeMemory:
         }
 
     async def diagnose(self) -> list[dict[str, Any]]:
-        """Return ``{file, readable, reason?, firstBadIndex?}`` per root; never fails."""
+        """Return the condition of every root; see `RuntimeStore.diagnose`; never fails."""
         return [await to_thread.run_sync(store.diagnose) for store in self.stores]
 
     async def archived(self, *, limit: int, offset: int) -> dict[str, Any]:
@@ -176,6 +176,10 @@ class RuntimeMemory:
     async def compare(
         self, target: Target, text: str, edited_at: datetime | None
     ) -> list[dict[str, Any]]:
-        """List what an edited file of a target would change; see `_edits.compare` (D57)."""
-        state = await to_thread.run_sync(self.store(target).read)
-        return await to_thread.run_sync(_edits.compare, text, state.entries, target, edited_at)
+        """List what an edited file of a target would change, in the order to apply it (D57).
+
+        See `_edits.compare` for the shape and `_edits.in_order` for the order.
+        """
+        entries = (await to_thread.run_sync(self.store(target).read)).entries
+        found = await to_thread.run_sync(_edits.compare, text, entries, target, edited_at)
+        return _edits.in_order(found, used_bytes(entries, target), self.limits.of(target))

@@ -26,7 +26,7 @@ from dsh_mnemon_core.files import (
     storage_error,
 )
 
-from dsh_mnemon_source_runtime import _archive
+from dsh_mnemon_source_runtime import _archive, _files, _surroundings
 from dsh_mnemon_source_runtime._changes import Change, State, Step, state_of
 from dsh_mnemon_source_runtime._format import Damage, decode, encode
 from dsh_mnemon_source_runtime._rendered import HandEdit, Renderings
@@ -34,6 +34,7 @@ from dsh_mnemon_source_runtime.contracts import FILE_NAMES, Entry
 from dsh_mnemon_source_runtime.errors import DamagedStore
 
 FILE: Final = "memories.json"
+DANGLING: Final = "dangling-link"
 
 # A file changed again within one tick of its clock may keep its signature.
 _TICK: Final = 50_000_000
@@ -41,11 +42,19 @@ _TICK: Final = 50_000_000
 
 @attrs.frozen(kw_only=True)
 class _Loaded:
-    """A state, the bytes it was read from and the signature of the file that held them."""
+    """A state, the bytes it was read from and the signature of the file that held them.
+
+    Without a store the bytes are ``None``.
+    """
 
     state: State
     data: bytes | None
     signature: tuple[int, int, int] | None
+
+    @property
+    def stored(self) -> tuple[Entry, ...] | None:
+        """The entries of the store, ``None`` when there is no store."""
+        return None if self.data is None else self.state.entries
 
 
 _ABSENT: Final = _Loaded(state=state_of(()), data=None, signature=None)
@@ -111,27 +120,37 @@ class RuntimeStore:
         await to_thread.run_sync(ensure_directory, self.folder)
 
         def work(lock: HeldLock) -> Change:
-            before = self._load().state
-            change = step(before)
+            before = self._load()
+            change = step(before.state)
             if change.entries is not None:
                 now = self._clock()
-                archived = self.folder / "archived"
+                archived = self.folder / _archive.FOLDER
                 _archive.append(archived, _archive.ENTRIES, change.archived, now=now)
                 _archive.append(archived, _archive.LINEAGE, change.lineage, now=now)
-                self._write(lock, before.entries, change.entries, now)
+                self._write(lock, before.stored, change.entries, now)
             return change
 
         return await self._lock.run(work)
 
     def diagnose(self) -> dict[str, Any]:
-        """Return ``{file, readable, reason?, firstBadIndex?}``; never fails."""
+        """Look at everything a write needs; never fails.
+
+        Returns:
+            ``{file, readable, reason?, firstBadIndex?, texts?, blocked?, lock?,
+            archiveUnreadableLines?}``: ``texts`` are the Markdown files that still hold text when
+            memories.json is not readable; for the rest see `_surroundings.survey`.
+        """
         report: dict[str, Any] = {"file": str(self.path), "readable": True}
         try:
             self._load()
         except StorageError as error:
             details = {key: value for key, value in error.details.items() if key != "file"}
-            return {**report, "readable": False, **details}
-        return report
+            report.update(readable=False, **details)
+            if texts := _surroundings.texts(self.folder):
+                report["texts"] = texts
+        stale = self._lock.timing.stale
+        around = _surroundings.survey(self.folder, self._lock.path, now=time.time(), stale=stale)
+        return {**report, **around}
 
     def hand_edits(self) -> list[HandEdit]:
         """List Markdown files and kept copies that say something the store does not hold.
@@ -139,22 +158,26 @@ class RuntimeStore:
         Raises:
             StorageError: As `read`.
         """
-        return self._renderings.hand_edits(self._load().state.entries)
+        return self._renderings.hand_edits(self._load().stored)
 
     def archived(self, *, limit: int, offset: int) -> dict[str, Any]:
         """Return one page of the local archive, newest first; see `_archive.read`."""
-        return _archive.read(self.folder / "archived", limit=limit, offset=offset)
+        return _archive.read(self.folder / _archive.FOLDER, limit=limit, offset=offset)
 
     def _load(self) -> _Loaded:
         try:
-            with self.path.open("rb") as file:
+            with _files.open_regular(self.path) as file:
                 status = os.fstat(file.fileno())
                 signature = (status.st_mtime_ns, status.st_size, status.st_ino)
                 if self._cache is not None and self._cache.signature == signature:
                     return self._cache
                 data = file.read()
         except FileNotFoundError:
+            if self.path.is_symlink():
+                raise DamagedStore(str(self.path), DANGLING) from None
             return _ABSENT
+        except _files.Unfit as unfit:
+            raise DamagedStore(str(self.path), unfit.reason) from None
         except OSError as error:
             raise storage_error(error, self.path, code="store-unreadable") from error
         try:
@@ -173,18 +196,22 @@ class RuntimeStore:
         return loaded.data == encode(entries) and self._renderings.are_current(entries)
 
     def _repair(self, lock: HeldLock) -> None:
-        entries = self._load().state.entries
+        loaded = self._load()
         names = (FILE, *FILE_NAMES.values(), self._lock.path.name)
-        remove_leftovers([self.folder / name for name in names])
-        self._write(lock, entries, entries, self._clock())
+        remove_leftovers([self._target(), *(self.folder / name for name in names)])
+        self._write(lock, loaded.stored, loaded.state.entries, self._clock())
+
+    def _target(self) -> Path:
+        """Return the file that memories.json stands for: writes go through a link."""
+        return Path(os.path.realpath(self.path)) if self.path.is_symlink() else self.path
 
     def _write(
-        self, lock: HeldLock, before: Sequence[Entry], after: Sequence[Entry], now: datetime
+        self, lock: HeldLock, before: Sequence[Entry] | None, after: Sequence[Entry], now: datetime
     ) -> None:
         self._renderings.keep_edits(before, now)
         lock.commit(
             [
                 *self._renderings.replacements(before, after),
-                Replacement(path=self.path, data=encode(after)),
+                Replacement(path=self._target(), data=encode(after)),
             ]
         )

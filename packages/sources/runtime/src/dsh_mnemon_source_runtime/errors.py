@@ -60,7 +60,8 @@ class DamagedStore(StorageError):
 
     Args:
         file: Path of memories.json.
-        reason: ``not-json``, ``wrong-version`` or ``invalid-entry``.
+        reason: ``not-json``, ``wrong-version``, ``newer-version`` (written by a later release),
+            ``invalid-entry``, ``not-a-regular-file``, ``dangling-link`` or ``too-large``.
         index: Zero-based position of the first bad entry.
     """
 

@@ -39,6 +39,7 @@ __all__ = ("RuntimeSource", "runtime_source")
 
 _UNAVAILABLE: Final = "unavailable"
 _MANAGEMENT: Final = "management."
+_HINTS: Final = ("reason", "file", "firstBadIndex")
 _CAPTURES: Final = 64
 
 
@@ -70,7 +71,10 @@ class RuntimeSource:
         self._captures: OrderedDict[tuple[OperationScope, str], _Capture] = OrderedDict()
 
     async def facts(self, request: FactsRequest) -> SourceFacts:
-        """Tell the view revision; a damaged store is ``unavailable`` with ``{reason, file}``."""
+        """Tell the view revision; a damaged store is ``unavailable``; its hints say why.
+
+        The hints are ``{reason, file, firstBadIndex?}``.
+        """
         try:
             state = await self._memory.current()
         except StorageError as error:
@@ -97,7 +101,7 @@ class RuntimeSource:
             **self._identity(),
             availability="unavailable",
             revision=_UNAVAILABLE,
-            hints={key: error.details[key] for key in ("reason", "file")},
+            hints={key: error.details[key] for key in _HINTS if key in error.details},
         )
 
     async def _capture(self, scope: OperationScope, state: State) -> _Capture:
