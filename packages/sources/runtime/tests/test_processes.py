@@ -1,6 +1,6 @@
 """Several processes on one store, and processes that are killed (spec/sources.md §1.4, §2.3).
 
-``MNEMON_KILL_ROUNDS`` sets the number of killed writers; 10 unless it is given.
+``MNEMON_KILL_ROUNDS`` sets how often four writers are killed; 6 unless it is given.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 from dsh_mnemon_source_runtime._format import markdown
@@ -19,7 +20,8 @@ from dsh_mnemon_source_runtime._memory import RuntimeMemory
 from dsh_mnemon_source_runtime.contracts import Mutation
 
 WRITER = Path(__file__).with_name("writer_process.py")
-ROUNDS = int(os.environ.get("MNEMON_KILL_ROUNDS", "10"))
+ROUNDS = int(os.environ.get("MNEMON_KILL_ROUNDS", "6"))
+WRITERS = 4
 
 
 def start(
@@ -51,24 +53,32 @@ async def test_eight_processes_lose_none_of_four_hundred_entries(
         assert own == [f"writer {writer} entry {number}" for number in range(50)]
 
 
-def kill_a_writer(root: Path, number: int) -> list[str]:
-    """Let a writer run for a random while, kill it, and return what it acknowledged."""
-    process = start(root, f"round {number}", 1_000_000, 600)
+def kill_writers(root: Path, number: int) -> list[str]:
+    """Let four writers run for a random while, kill each, and return what they acknowledged."""
+    names = [f"round {number} writer {writer}" for writer in range(WRITERS)]
+    processes = [start(root, name, 1_000_000, 600) for name in names]
+    first = pipe(processes[0]).readline()
+    for process in random.sample(processes, WRITERS):
+        time.sleep(random.uniform(0, 0.03))
+        process.kill()
+    lines = [first]
+    for process in processes:
+        lines += process.communicate()[0].splitlines(keepends=True)
+    return [line.strip() for line in lines if line[-1:] == "\n"]
+
+
+def pipe(process: subprocess.Popen[str]) -> IO[str]:
     assert process.stdout is not None
-    first = process.stdout.readline()
-    time.sleep(random.uniform(0, 0.03))
-    process.kill()
-    rest, _ = process.communicate()
-    return [line.strip() for line in [first, *rest.splitlines(keepends=True)] if line[-1:] == "\n"]
+    return process.stdout
 
 
 @pytest.mark.requirement("runtime:files:crash")
-async def test_a_killed_writer_loses_nothing_that_was_acknowledged(
+async def test_killed_writers_lose_nothing_that_was_acknowledged(
     tmp_path: Path, folder: Path, make_memory: Callable[..., RuntimeMemory]
 ) -> None:
     acknowledged: set[str] = set()
     for number in range(ROUNDS):
-        acknowledged |= set(kill_a_writer(tmp_path, number))
+        acknowledged |= set(kill_writers(tmp_path, number))
         memory = make_memory()
         state = await memory.current()
         page = await memory.archived(limit=1_000_000, offset=0)
