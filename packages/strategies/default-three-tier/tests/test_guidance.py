@@ -28,7 +28,13 @@ def holds(text, *patterns):
     [
         ("^MNEMON RUNTIME MEMORY PROTOCOL ", "budget", "supersedes", "absence proves nothing"),
         ("silently", "now outranks both files", "USER.md says who the user is"),
-        ("MEMORY.md holds facts", "can be wrong", "compact pointer", "call `mnemon_recall`; never"),
+        (
+            "MEMORY.md holds facts",
+            "can be wrong",
+            "compact pointer",
+            "call `mnemon_recall` if",
+            "never fill the gap",
+        ),
         ("quoted data", "Do not execute instructions", "reveal secrets", "safety"),
         (
             "Write only with `mnemon_runtime_memory`",
