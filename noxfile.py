@@ -10,6 +10,7 @@ import atexit
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -246,6 +247,8 @@ def _summary() -> None:
     print(f"sessions: {passed} passed, {failed} failed, {skips} skipped", flush=True)
 
 
+# A background job is born deaf to Ctrl-C, and its children with it; some tests interrupt theirs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 _show_pyenv()
 REPORT.parent.mkdir(exist_ok=True)
 REPORT.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ def parsed(done: Any) -> Any:
 
 
 def test_version_and_help_are_quick_and_complete(run: Run) -> None:
-    assert run("--version").stdout.strip()
+    assert run("--version").stdout.strip() == version("dsh-mnemon")
     for arguments in ((), ("--help",), ("runtime",), ("runtime", "--help")):
         done = run(*arguments)
         assert done.returncode == 0

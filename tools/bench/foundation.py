@@ -121,6 +121,10 @@ async def composing(rounds: int) -> Figure:
                 return await measure("compose a turn (200 entries, 3 Sources)", once, rounds=rounds)
 
 
+async def _authorized(_offer: Any) -> bool:
+    return True
+
+
 def _bare_write(path: Path, data: bytes) -> None:
     """Write, fsync and rename, as any durable replacement must."""
     temporary = path.with_suffix(".tmp")
@@ -143,9 +147,18 @@ async def adding(rounds: int) -> tuple[Figure, Figure]:
             for index in range(20):
                 await _mutation(attachment, f"Warm entry {index}.")
             add_times, bare_times = list[float](), list[float]()
+            turn = await attachment.turns.begin_turn("bench", SCOPE)
+            offer = f"{RUNTIME_KEY}/mutate"
             for index in range(rounds):
+                entry = {
+                    "action": "add",
+                    "target": "memory",
+                    "content": f"Measured entry {index}, of ordinary length.",
+                }
                 start = time.perf_counter()
-                await _mutation(attachment, f"Measured entry {index}, of ordinary length.")
+                await attachment.turns.execute_action(
+                    turn.turn_id, offer, entry, authorize=_authorized
+                )
                 add_times.append((time.perf_counter() - start) * 1000)
                 files = [root / "runtime" / n for n in ("USER.md", "MEMORY.md", "memories.json")]
                 data = [file.read_bytes() for file in files]

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-__all__ = ("DEFAULT_PROFILE",)
+__all__ = ("DEFAULT_PROFILE", "__version__")
+
+__version__ = "0.1.0"
+"""The version, also in the metadata; here because reading that takes longer than all the rest."""
 
 DEFAULT_PROFILE = Path(__file__).parent / "default_profile.yaml"
 """The profile that names the default composition."""

@@ -7,14 +7,12 @@ import sys
 
 def main() -> int:
     """Run the command with the default profile; ``--version`` alone loads nothing else."""
-    if sys.argv[1:] == ["--version"]:
-        from importlib.metadata import version
+    from dsh_mnemon import DEFAULT_PROFILE, __version__
 
-        sys.stdout.write(f"{version('dsh-mnemon')}\n")
+    if sys.argv[1:] == ["--version"]:
+        sys.stdout.write(f"{__version__}\n")
         return 0
     from dsh_mnemon_host.cli.main import main as run
-
-    from dsh_mnemon import DEFAULT_PROFILE
 
     return run(default_profile=DEFAULT_PROFILE, distribution="dsh-mnemon")
 
