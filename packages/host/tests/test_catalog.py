@@ -7,28 +7,55 @@ import json
 from pathlib import Path
 
 import pytest
-from dsh_mnemon_host.agent_host import ToolHints
 from dsh_mnemon_host.tools.catalog import build_tools
 
 PINNED = Path(__file__).parent / "schema"
-TOOLS = {tool.name: tool for tool in build_tools(None, None)}
+TOOLS = {tool.name: tool for tool in build_tools(None, None, None)}
+
+
+READS = [
+    "mnemon_recall",
+    "mnemon_related",
+    "mnemon_document_search",
+    "mnemon_document_read",
+    "mnemon_memory_bodies",
+    "mnemon_status",
+    "mnemon_view_route",
+]
+WRITES = [
+    "mnemon_runtime_memory",
+    "mnemon_document_create",
+    "mnemon_document_manage",
+    "mnemon_remember",
+    "mnemon_link",
+    "mnemon_forget",
+    "mnemon_memory_body_create",
+    "mnemon_memory_body_update",
+    "mnemon_memory_body_merge",
+    "mnemon_view_action",
+]
 
 
 def test_read_tools_come_first():
-    assert list(TOOLS) == [
-        "mnemon_status",
-        "mnemon_view_route",
-        "mnemon_runtime_memory",
-        "mnemon_view_action",
-    ]
-    assert [tool.writes for tool in TOOLS.values()] == [False, False, True, True]
-    assert [tool.hints.read_only for tool in TOOLS.values()] == [True, True, False, False]
+    assert list(TOOLS) == [*READS, *WRITES]
+    assert [name for name, tool in TOOLS.items() if tool.writes] == WRITES
+    assert [name for name, tool in TOOLS.items() if tool.hints.read_only] == READS
 
 
 def test_hints_are_safe_for_clients():
-    assert TOOLS["mnemon_status"].hints == ToolHints(read_only=True, idempotent=True)
-    for name in ("mnemon_runtime_memory", "mnemon_view_action"):
-        assert TOOLS[name].hints == ToolHints(read_only=False, destructive=True)
+    again = {name for name, tool in TOOLS.items() if tool.hints.idempotent}
+    assert again == {
+        "mnemon_document_read",
+        "mnemon_memory_bodies",
+        "mnemon_memory_body_update",
+        "mnemon_status",
+    }
+    assert {name for name, tool in TOOLS.items() if tool.hints.destructive} == {
+        "mnemon_document_manage",
+        "mnemon_forget",
+        "mnemon_runtime_memory",
+        "mnemon_view_action",
+    }
 
 
 @pytest.mark.requirement("host:tools:schema")

@@ -82,12 +82,7 @@ async def test_turns_count_from_one(bench):
 
 async def test_call_reaches_the_tools_of_the_turn(bench):
     async with bench.agent("a").turn() as turn:
-        assert [tool.name for tool in turn.tools] == [
-            "mnemon_status",
-            "mnemon_view_route",
-            "mnemon_runtime_memory",
-            "mnemon_view_action",
-        ]
+        assert {"mnemon_status", "mnemon_view_route"} < {tool.name for tool in turn.tools}
         assert (await turn.call("mnemon_status", {}))["healthy"] is True
         with pytest.raises(InputError) as caught:
             await turn.call("mnemon_statsu", {})

@@ -3,8 +3,9 @@
 import pytest
 from dsh_mnemon_core.errors import AuthorityError, ConflictError, InputError
 from dsh_mnemon_core.evidence import Receipt
+from dsh_mnemon_host.tools.operation import receipt_result
 from dsh_mnemon_host.tools.reading import read_arguments
-from dsh_mnemon_host.tools.runtime_memory import RuntimeMemoryInput, receipt_result
+from dsh_mnemon_host.tools.runtime_memory import RuntimeMemoryInput
 
 ADD = {"action": "add", "target": "user", "content": "Prefers short answers"}
 

@@ -38,6 +38,7 @@ class Execution:
         agent_id: The executing Agent.
         graph: The graph it runs on.
         context: The pinned turn; the object is the execution identity.
+        child: Whether another Agent started this one, and gave it a View or a graph.
         users: How many workflows share it.
         closed: Whether it has ended; what it was doing may still be stopping.
     """
@@ -47,6 +48,7 @@ class Execution:
     graph: RuntimeGraph
     context: TurnContext
     _vacate: Callable[[], None]
+    child: bool = False
     users: int = 0
     closed: bool = False
     _work: set[anyio.CancelScope] = attrs.field(factory=set[anyio.CancelScope])
@@ -203,7 +205,9 @@ class MemoryExecutions:
                 if self._live.bound(agent.id) is None:  # a child is bound for its whole life
                     undo.callback(self._live.bind_agent(agent.id, graph))
                 context = await _pin(graph, agent, turn_id, scenario, delegation)
-                execution = Execution(kind, agent.id, graph, context, undo.pop_all().close)
+                execution = Execution(
+                    kind, agent.id, graph, context, undo.pop_all().close, delegation is not None
+                )
                 seat.execution = execution
             finally:
                 opening.set()

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypeAlias, cast
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from dsh_mnemon_core.errors import AuthorityError, InputError
-from dsh_mnemon_core.evidence import Receipt
-from dsh_mnemon_core.wire import to_wire
+from dsh_mnemon_core.errors import InputError
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from dsh_mnemon_host.bindings import RUNTIME_MUTATE, named_offer, source_types
+from dsh_mnemon_host.bindings import RUNTIME_MUTATE
 from dsh_mnemon_host.executions import Execution
+from dsh_mnemon_host.tools.operation import act, receipt_result
 from dsh_mnemon_host.work.actions import Actions
 
-__all__ = ("DESCRIPTION", "RuntimeMemoryInput", "receipt_result", "write_runtime_memory")
+__all__ = ("DESCRIPTION", "RuntimeMemoryInput", "write_runtime_memory")
 
 DESCRIPTION: Final = (
     "Keep, correct or drop one short lasting entry of hot memory. Use it only for new facts that "
@@ -99,16 +98,7 @@ async def write_runtime_memory(
     """
     actions.check_writable(execution)
     _check_present(arguments)
-    with execution.graph.attachment.host.acquire(
-        execution.context.view.runtime_generation
-    ) as lease:
-        types = source_types(lease.generation)
-    offer = named_offer(execution.context.view, types, RUNTIME_MUTATE)
-    if offer is None:
-        raise AuthorityError(
-            "action-unavailable", "this turn's View offers no Runtime memory to change"
-        )
-    receipt = await actions.execute(execution, offer.id, arguments.mutation())
+    receipt = await act(actions, execution, RUNTIME_MUTATE, arguments.mutation())
     return receipt_result(receipt)
 
 
@@ -125,19 +115,3 @@ def _check_present(arguments: RuntimeMemoryInput) -> None:
                 f"mnemon_runtime_memory: {field} is required for action={arguments.action}",
                 details={"field": field},
             )
-
-
-def receipt_result(receipt: Receipt) -> dict[str, Any]:
-    """Spread a Receipt's details and never hide how durable the change is (§8.2)."""
-    details = _object(to_wire(receipt.details))
-    result = _object(details.get("result", details))
-    proof: dict[str, str] = {"status": receipt.status, "completion": receipt.completion}
-    if receipt.committed_at is not None:
-        proof["committedAt"] = receipt.committed_at
-    revision = {} if receipt.revision is None else {"revision": receipt.revision}
-    return {**result, **revision, "memoryReceipt": proof}
-
-
-def _object(value: Any) -> dict[str, Any]:
-    """Return an object, empty when the Source answered something else."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -9,7 +9,10 @@ from typing import Any, Final
 from dsh_mnemon_core.errors import MnemonError
 from pydantic import BaseModel, ConfigDict
 
+from dsh_mnemon_host.bindings import SPACES_INSPECT
 from dsh_mnemon_host.executions import Execution
+from dsh_mnemon_host.tools.operation import offers_route
+from dsh_mnemon_host.tools.spaces import inspect
 from dsh_mnemon_host.work.actions import Actions
 
 __all__ = ("DESCRIPTION", "StatusInput", "read_status")
@@ -22,6 +25,13 @@ DESCRIPTION: Final = (
 _ERROR_LIMIT: Final = 1000
 _REASON_LIMIT: Final = 300
 _OFF: Final = "unavailable"
+_NO_SPACES: Final[Mapping[str, Any]] = {
+    "memorySpaces": dict.fromkeys(
+        ("total", "active", "healthy", "unhealthy", "providerDisabled"), 0
+    ),
+    "providers": [],
+    "omittedProviderCount": 0,
+}
 
 
 class StatusInput(BaseModel):
@@ -37,8 +47,9 @@ async def read_status(
 
     Returns:
         ``{healthy, error?, version, writeEnabled, memorySpaces, providers, omittedProviderCount,
-        sources: [{source, available, reason?}]}``. Without a Memory Spaces Source its counts are
-        zero; ``healthy`` says whether every installed Source is available, now and in the View.
+        aggregate?, sources: [{source, available, reason?}]}``. The counts are those of the View's
+        Memory Spaces, zero without such a Source; ``healthy`` says whether every installed Source
+        is available, now and in the View, and every active Memory Space answers.
     """
     view = execution.context.view
     revisions: Mapping[str, str] = view.consistency.source_revisions
@@ -50,18 +61,28 @@ async def read_status(
     now, failure = await _look(execution)
     sources = [_source(key, revision, now.get(key)) for key, revision in revisions.items()]
     silent = [f"{item['source']} is unavailable" for item in sources if not item["available"]]
-    error = "; ".join((*failure, *outages, *silent))
-    counts = dict.fromkeys(("total", "active", "healthy", "unhealthy", "providerDisabled"), 0)
+    spaces = await _spaces(execution)
+    told = (spaces.pop("error", None), spaces.pop("unavailable", None))
+    error = "; ".join((*failure, *outages, *silent, *(str(item) for item in told if item)))
     return {
         "healthy": not error,
         **({"error": error[:_ERROR_LIMIT]} if error else {}),
         "version": version("dsh-mnemon-host"),
         "writeEnabled": actions.writable(execution),
-        "memorySpaces": counts,
-        "providers": [],
-        "omittedProviderCount": 0,
+        **{key: spaces.get(key, value) for key, value in _NO_SPACES.items()},
+        **({"aggregate": spaces["aggregate"]} if "aggregate" in spaces else {}),
         "sources": sources,
     }
+
+
+async def _spaces(execution: Execution) -> dict[str, Any]:
+    """Return the health of Memory Spaces as the View's route tells it, or why there is none."""
+    if not offers_route(execution, SPACES_INSPECT):
+        return {}
+    try:
+        return await inspect(execution, "health")
+    except MnemonError as error:
+        return {"error": error.message}
 
 
 async def _look(execution: Execution) -> tuple[dict[str, Any], tuple[str, ...]]:

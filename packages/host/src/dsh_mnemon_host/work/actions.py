@@ -69,7 +69,8 @@ class Actions:
                 scope=execution.context.scope,
             )
             maintained = partial(self._receipt, execution, offer)
-            return await self._writer.write(session, input, commit, maintained)
+            view = execution.context.view
+            return await self._writer.write(session, input, commit, maintained, view)
 
     async def manage_runtime(self, session: SourceSession, mutation: Any) -> ManagementResult:
         """Perform a person's Runtime mutation, with the workflow of the serving Strategy.

@@ -8,8 +8,11 @@ from typing import Any, Final, TypeVar
 import anyio
 from dsh_mnemon_core.errors import CapacityError, MnemonError
 from dsh_mnemon_core.source import ManagementResult
+from dsh_mnemon_core.view import View
 
 from dsh_mnemon_host.source_session import SourceSession
+from dsh_mnemon_host.work.destinations import composed_view, find_destinations
+from dsh_mnemon_host.work.runtime_archive import archive_entries
 
 __all__ = ("RuntimeWriter", "host_budget")
 
@@ -42,6 +45,7 @@ class RuntimeWriter:
         mutation: Any,
         commit: Callable[[], Awaitable[T]],
         maintained: Callable[[ManagementResult], T],
+        view: View | None = None,
     ) -> T:
         """Commit a Runtime mutation; when it does not fit, make room first.
 
@@ -52,8 +56,11 @@ class RuntimeWriter:
             mutation: Input of ``mutate``.
             commit: Performs the mutation once, with the authority of the call.
             maintained: Turns the result of maintenance into the caller's answer.
+            view: The caller's pinned View; one is composed for the archive when there is none.
 
         Raises:
+            AuthorityError: ``runtime-archive-out-of-scope``: Memory Spaces could take the entries,
+                but none in this operation's scope (D5).
             CapacityError: ``runtime-capacity`` when nothing can make room; ``model-unavailable``
                 when USER.md would have to be consolidated. The pending text is in the details.
             MnemonError: Whatever the Source refuses; nothing was changed then.
@@ -61,11 +68,11 @@ class RuntimeWriter:
         async with self._queue:
             for _ in range(_TRIES - 1):
                 try:
-                    return await _write_once(session, mutation, commit, maintained)
+                    return await _write_once(session, mutation, commit, maintained, view)
                 except MnemonError as error:
                     if error.code not in _OVERTAKEN:
                         raise
-            return await _write_once(session, mutation, commit, maintained)
+            return await _write_once(session, mutation, commit, maintained, view)
 
 
 async def _write_once(
@@ -73,6 +80,7 @@ async def _write_once(
     mutation: Any,
     commit: Callable[[], Awaitable[T]],
     maintained: Callable[[ManagementResult], T],
+    view: View | None,
 ) -> T:
     try:
         return await commit()
@@ -83,7 +91,7 @@ async def _write_once(
         if not plan["requiresMaintenance"]:
             return await commit()
         _check_plan(plan, error)
-        return maintained(await _archive_locally(session, mutation, plan))
+        return maintained(await _make_room(session, mutation, plan, view))
 
 
 def _check_plan(plan: Mapping[str, Any], refusal: MnemonError) -> None:
@@ -106,9 +114,19 @@ def _check_plan(plan: Mapping[str, Any], refusal: MnemonError) -> None:
         ) from refusal
 
 
-async def _archive_locally(
-    session: SourceSession, mutation: Any, plan: Mapping[str, Any]
+async def _make_room(
+    session: SourceSession, mutation: Any, plan: Mapping[str, Any], view: View | None
 ) -> ManagementResult:
-    """Move what does not fit into runtime/archived/ and commit, in one step (§15.3)."""
+    """Archive what does not fit, to Memory Spaces if there are any (§15.2, §15.3)."""
+    if view is None:
+        scenario = "management.runtime-capacity"
+        async with composed_view(session.graph, session.scope, scenario) as composed:
+            return await _make_room(session, mutation, plan, composed)
+    destinations = await find_destinations(session.graph, session.scope, view)
+    destinations.require_scope(
+        "runtime-archive-out-of-scope", "MEMORY.md", {"pending": plan.get("pending")}
+    )
+    if destinations.anywhere:
+        return await archive_entries(session, mutation, plan, host_budget(plan), destinations)
     request = {"revision": plan["revision"], "mutation": mutation, "maxBytes": host_budget(plan)}
     return await session.mutate("archive-and-mutate", request, plan["viewRevision"])
