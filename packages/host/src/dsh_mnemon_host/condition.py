@@ -41,9 +41,9 @@ async def read_condition(host: MemoryHost) -> dict[str, Any]:
     Returns:
         ``{version, workspace {path, isWorktree}, storage {scope, root, userRoot, places},
         writeEnabled, composition {servingGenerationId?, drainingGenerationIds, evaluation,
-        problem?}, rows, sources, runtime?, stores?, settings {path, writable, problem?, unknown},
-        harnesses}``. ``places`` are the folders of the storage as ``{path, state}``, where the
-        state is a `Place`; ``sources`` is the management catalogue, with the ``diagnostic`` of a
+        problem?, choicesProblem?}, rows, sources, runtime?, stores?, settings {path, writable,
+        problem?, unknown}, harnesses}``. ``places`` are the folders of the storage as ``{path, state}``, where the
+        state is a `Place`; ``sources`` is the catalogue, with the ``diagnostic`` of a
         Source that did not answer; ``problem`` says why there is no catalogue; ``runtime`` holds
         use and hand edits of the default Runtime Source, ``stores`` what its ``diagnose`` says of
         every root, also while a store is damaged.
@@ -51,6 +51,8 @@ async def read_condition(host: MemoryHost) -> dict[str, Any]:
     graph = await host.graph()
     config, layout = graph.config.config, graph.layout
     sources, problem = await _sources(host)
+    saved = host.choices_problem
+    choices = {} if saved is None else {"choicesProblem": saved.to_wire()}
     condition: dict[str, Any] = {
         "version": version("dsh-mnemon-host"),
         "workspace": {
@@ -64,7 +66,7 @@ async def read_condition(host: MemoryHost) -> dict[str, Any]:
             "places": [{"path": str(path), "state": look_at(path)} for path in _places(layout)],
         },
         "writeEnabled": config.write_enabled,
-        "composition": {**graph.attachment.host.inspect(), **problem},
+        "composition": {**graph.attachment.host.inspect(), **problem, **choices},
         "rows": [to_wire(row) for row in host.profile.report()],
         "sources": sources,
         "settings": _settings(host),
@@ -230,6 +232,18 @@ def _composition_findings(composition: JsonObject) -> list[Finding]:
                 message=problem["message"],
                 code=problem["code"],
                 remedy="Remove or replace the plugin that is named here.",
+            )
+        )
+    if "choicesProblem" in composition:
+        saved: JsonObject = composition["choicesProblem"]
+        findings.append(
+            Finding(
+                level="error",
+                check="composition",
+                subject="memoryView",
+                message=f"the saved choices of entries are not in force: {saved['message']}",
+                code=saved["code"],
+                remedy="Run `dsh-mnemon compose list`, and switch off what does not fit.",
             )
         )
     serving = Finding(level="ok", check="composition", subject="generation", message="serving")

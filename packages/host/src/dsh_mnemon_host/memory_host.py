@@ -9,34 +9,39 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 import attrs
-from anyio.abc import TaskGroup
-from dsh_mnemon_core.errors import ConfigurationError, TurnError
+from dsh_mnemon_core.errors import ConfigurationError, MnemonError, TurnError
 from dsh_mnemon_core.fiber import open_root
 from dsh_mnemon_core.instant import utc_now
 from dsh_mnemon_core.profile import MountedProfile, Profile, load_profile, mount_profile
 from dsh_mnemon_core.runtime import MemoryRuntime, open_runtime
 from dsh_mnemon_core.scope import Capability
 from dsh_mnemon_core.source import ManagementResult
+from dsh_mnemon_core.wire import to_wire
 from pydantic import BaseModel
 
 from dsh_mnemon_host.agent_host import AgentHost, AgentRef, Disposer, ToolSpec
-from dsh_mnemon_host.config import HostConfig, ResolvedConfig, absolute, resolve
+from dsh_mnemon_host.composition.choices import ChosenRows
+from dsh_mnemon_host.config import HostConfig, MemoryView, ResolvedConfig, absolute
 from dsh_mnemon_host.executions import Execution, MemoryExecutions
-from dsh_mnemon_host.graph import RuntimeGraph, build_graph
+from dsh_mnemon_host.graph import RuntimeGraph
 from dsh_mnemon_host.harness.loop import LoopAgent, LoopHarness
 from dsh_mnemon_host.lifecycle import Lifecycle
-from dsh_mnemon_host.live import LiveRuntime
+from dsh_mnemon_host.opening import Opening
 from dsh_mnemon_host.participation import require
 from dsh_mnemon_host.seat import HOST_SEAT, HostSeat
 from dsh_mnemon_host.settings import FileSettings, settings_path
 from dsh_mnemon_host.source_session import SourceSession, open_source
 from dsh_mnemon_host.work.actions import Actions
+from dsh_mnemon_host.work.document_work import DocumentWork
 from dsh_mnemon_host.work.runtime_write import RuntimeWriter
 from dsh_mnemon_host.workspace import read_workspace
+
+if TYPE_CHECKING:
+    from dsh_mnemon_host.composition.composition import Composition
 
 __all__ = ("MemoryHost",)
 
@@ -50,10 +55,12 @@ class MemoryHost:
         runtime: The memory runtime.
         settings: The user's settings.
         profile: The mounted rows.
+        rows: The rows of the profile under the choices in force.
         live: The graphs in force.
         executions: The open turns.
         lifecycle: What harnesses send events to.
         workspace: Absolute default workspace.
+        now: Clock in UTC.
     """
 
     def __init__(
@@ -62,18 +69,23 @@ class MemoryHost:
         runtime: MemoryRuntime,
         settings: FileSettings,
         profile: MountedProfile,
-        live: LiveRuntime,
+        opening: Opening,
         workspace: str,
         now: Callable[[], datetime],
     ) -> None:
+        live = opening.served
         self.runtime = runtime
         self.settings = settings
         self.profile = profile
+        self.rows = opening.rows
         self.live = live
         self.workspace = workspace
+        self.now = now
+        self._opening = opening
         self.executions = MemoryExecutions(live)
         self.lifecycle = Lifecycle(live, self.executions, settings)
         self._actions = Actions(RuntimeWriter(), lambda: live.config, now)
+        self._documents = DocumentWork()
         self._attached: dict[AgentHost, _Attached] = {}
         self._loop: LoopHarness | None = None
 
@@ -120,14 +132,17 @@ class MemoryHost:
                 ctx.provide(HOST_SEAT, seat)
                 stored = await FileSettings.open(settings or settings_path())
                 mounted = await mount_profile(ctx, rows, batch=runtime.batch)
-                opening = _Opening(runtime, place, environment, home or Path.home(), now, tasks)
+                chosen = ChosenRows(mounted, rows.rows)
+                opening = Opening(
+                    runtime, place, environment, home or Path.home(), now, tasks, chosen
+                )
                 layer = {**seat.layer, **(overrides or {})}
                 await stored.register("mnemon", HostConfig, base=layer, admit=opening.admit)
                 host = cls(
                     runtime=runtime,
                     settings=stored,
                     profile=mounted,
-                    live=opening.served,
+                    opening=opening,
                     workspace=place,
                     now=now,
                 )
@@ -138,6 +153,23 @@ class MemoryHost:
                 failure = error  # raised again below, where no task group wraps it
         if failure is not None:
             raise failure
+
+    @cached_property
+    def composition(self) -> Composition:
+        """Which entries take part, and how that is changed."""
+        from dsh_mnemon_host.composition.composition import Composition
+
+        return Composition(self)
+
+    @property
+    def choices_problem(self) -> MnemonError | None:
+        """Why saved choices could not be restored when this Host opened, if that is so."""
+        return self._opening.problem
+
+    def resolved_with(self, choices: MemoryView) -> ResolvedConfig:
+        """Return the configuration in force with other choices of entries and Strategy."""
+        value = self.live.config.config.model_copy(update={"memory_view": choices})
+        return self._opening.resolved(value)
 
     def tools(self) -> tuple[ToolSpec, ...]:
         """Return the tools of the configuration in force; write tools only while writes are on.
@@ -152,7 +184,7 @@ class MemoryHost:
         # Imported here: a command that calls no tool should not pay for their models.
         from dsh_mnemon_host.tools.catalog import build_tools
 
-        return build_tools(self.pinned, self._actions)
+        return build_tools(self.pinned, self._actions, self._documents)
 
     def pinned(self, agent: AgentRef) -> Execution:
         """Return the execution of an Agent's own open turn.
@@ -262,6 +294,78 @@ class MemoryHost:
         with self.live.held(session.graph):
             return await self._actions.manage_runtime(session, dict(mutation))
 
+    async def change(
+        self,
+        type_id: str,
+        operation: str,
+        input: Any,
+        *,
+        capability: Capability,
+        workspace: str | None = None,
+    ) -> ManagementResult:
+        """Perform a person's change of one Source through its management plane.
+
+        Args:
+            type_id: Type of the Source.
+            operation: The Source's own management mutation.
+            input: Its input, JSON.
+            capability: What the settings must let a person do.
+            workspace: Absolute workspace; the Host's when absent.
+
+        Raises:
+            AuthorityError: ``writes-disabled``, ``layer-off``, ``source-not-installed``.
+            MnemonError: What the Source refuses.
+        """
+        self._actions.check_writable()
+        session = await self.source(type_id, workspace=workspace, capability=capability)
+        with self.live.held(session.graph):
+            return await session.mutate(operation, input)
+
+    async def write_document(
+        self, mutation: Mapping[str, Any], *, workspace: str | None = None
+    ) -> dict[str, Any]:
+        """Create or update a document for a person, with the capacity workflow (host.md §16).
+
+        Args:
+            mutation: ``{action: create | update, …}`` of sources.md §3.3.
+            workspace: Absolute workspace; the Host's when absent.
+
+        Raises:
+            AuthorityError: ``writes-disabled``, ``layer-off``.
+            MnemonError: What the Source or the workflow refuses.
+        """
+        async with self._documents_of("write", workspace) as session:
+
+            async def commit() -> dict[str, Any]:
+                result = await session.mutate("mutate", dict(mutation))
+                answer: dict[str, Any] = to_wire(result.value)
+                return answer
+
+            return await self._documents.write(session, mutation, commit)
+
+    async def archive_document(
+        self, document_id: str, revision: int | None = None, *, workspace: str | None = None
+    ) -> dict[str, Any]:
+        """Archive a document for a person: index first, move second (host.md §16.2)."""
+        async with self._documents_of("archive", workspace) as session:
+            return await self._documents.archive(session, document_id, revision)
+
+    async def restore_document(
+        self, document_id: str, revision: int | None = None, *, workspace: str | None = None
+    ) -> dict[str, Any]:
+        """Bring an archived document, or a former body of one, back for a person (D42, D56)."""
+        async with self._documents_of("write", workspace) as session:
+            return await self._documents.restore(session, document_id, revision)
+
+    @asynccontextmanager
+    async def _documents_of(
+        self, capability: Capability, workspace: str | None
+    ) -> AsyncGenerator[SourceSession]:
+        self._actions.check_writable()
+        session = await self.source("documents", workspace=workspace, capability=capability)
+        with self.live.held(session.graph):
+            yield session
+
     async def graph(self) -> RuntimeGraph:
         """Return the graph that serves the default workspace."""
         return await self.live.for_workspace(self.workspace)
@@ -322,51 +426,3 @@ def _current() -> Path:
         raise ConfigurationError(
             "workspace-missing", "the current directory is gone; name a workspace"
         ) from error
-
-
-class _Opening:
-    """Builds graphs for admitted settings; the first one admitted starts the live runtime."""
-
-    def __init__(
-        self,
-        runtime: MemoryRuntime,
-        workspace: str,
-        env: Mapping[str, str],
-        home: Path,
-        now: Callable[[], datetime],
-        tasks: TaskGroup,
-    ) -> None:
-        self._runtime = runtime
-        self._workspace = workspace
-        self._env = env
-        self._home = home
-        self._now = now
-        self._tasks = tasks
-        self._live: LiveRuntime | None = None
-
-    @property
-    def served(self) -> LiveRuntime:
-        """The live runtime."""
-        if self._live is None:  # pragma: no cover - registering the settings admits them at once
-            raise ConfigurationError("host-not-configured", "no settings have been admitted yet")
-        return self._live
-
-    @asynccontextmanager
-    async def admit(self, value: HostConfig) -> AsyncGenerator[None]:
-        """Build the candidate graph of a value, and serve it once the value is stored (§2.6)."""
-        config = resolve(value, self._env, self._home)
-        candidate = await self.build(config, self._workspace)
-        try:
-            yield
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await candidate.dispose()
-            raise
-        if self._live is None:
-            self._live = LiveRuntime(candidate, self.build, self._tasks)
-        else:
-            self._live.swap(candidate)
-
-    async def build(self, config: ResolvedConfig, workspace: str | None) -> RuntimeGraph:
-        """Build a graph for a configuration and a workspace."""
-        return await build_graph(self._runtime, config, workspace, self._now)

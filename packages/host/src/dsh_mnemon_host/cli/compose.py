@@ -1,0 +1,210 @@
+"""``dsh-mnemon compose``: what takes part in memory, and changing it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+from dsh_mnemon_host.cli.invocation import Common, open_host
+from dsh_mnemon_host.cli.output import print_json, print_text
+from dsh_mnemon_host.composition.change import Change
+
+__all__ = ("app",)
+
+app = App(
+    name="compose",
+    help="The composition: Sources, one main Strategy, enhancements. Changes serve from the next "
+    "turn on; a turn that is open keeps its View.",
+    help_format="markdown",
+)
+
+Several = Annotated[list[str] | None, Parameter(negative="")]
+
+_COMMON = Common()
+
+
+@app.command(name="list")
+async def _list(*, common: Common = _COMMON) -> int:
+    """List the entries of the profile: what each is, and whether it takes part.
+
+    Example: `dsh-mnemon compose list`
+    """
+    async with open_host(common) as host:
+        shown = await host.composition.describe()
+    if common.json:
+        print_json(shown)
+    else:
+        print_text(_table(shown))
+    return 0
+
+
+def _table(shown: Mapping[str, Any]) -> str:
+    rows = [("entry", "state", "what it is", "package")]
+    for entry in shown["entries"]:
+        mark = "*" if entry.get("strategyTypeId") == shown["strategyTypeId"] is not None else ""
+        rows.append((entry["entryId"], entry["state"] + mark, _kind(entry), entry["packageName"]))
+        rows += [
+            (f"  {child['id']}", child["state"], "Provider", child["package"])
+            for child in entry.get("children", ())
+        ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [
+        "  ".join((*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]))
+        for row in rows
+    ]
+    lines += [
+        f"! {entry['entryId']}: {entry['diagnostic']}"
+        for entry in shown["entries"]
+        if "diagnostic" in entry
+    ]
+    lines += [f"! saved choices are not in force: {i['message']}" for i in shown["diagnostics"]]
+    lines.append(f"* main Strategy in force: {shown['strategyTypeId'] or 'none'}")
+    return "\n".join(lines)
+
+
+def _kind(entry: Mapping[str, Any]) -> str:
+    if entry.get("slot"):
+        return f"enhancement ({entry['slot']})"
+    named = {"source": "Source", "strategy": "main Strategy", "strategy-extension": "enhancement"}
+    if not entry["writable"]:
+        return "Host"
+    return ", ".join(named[role] for role in entry["roles"]) or "-"
+
+
+@app.command(name="preview")
+async def _preview(
+    *,
+    enable: Several = None,
+    disable: Several = None,
+    strategy: str | None = None,
+    common: Common = _COMMON,
+) -> int:
+    """Show what a change would do to the next View, and change nothing.
+
+    Example: `dsh-mnemon compose preview --enable mnemon-strategy-light-context`
+
+    Parameters
+    ----------
+    enable
+        Entry to switch on; may be repeated.
+    disable
+        Entry to switch off; may be repeated.
+    strategy
+        Main Strategy to serve: its type id, or the id of its entry.
+    """
+    change = Change(enable=tuple(enable or ()), disable=tuple(disable or ()), strategy=strategy)
+    async with open_host(common) as host:
+        shown = await host.composition.preview(change)
+    if common.json:
+        print_json(shown)
+    else:
+        print_text(_difference(shown))
+    return 1 if "problem" in shown else 0
+
+
+def _difference(shown: Mapping[str, Any]) -> str:
+    lines = [
+        f"{item['entryId']}: {_state(item['from'])} -> {_state(item['to'])}"
+        for item in shown["changes"]
+    ]
+    strategy = shown["strategyTypeId"]
+    if strategy["from"] != strategy["to"]:
+        lines.append(f"main Strategy: {strategy['from']} -> {strategy['to']}")
+    if not lines:
+        lines.append("Everything is like that already.")
+    if "problem" in shown:
+        problem = shown["problem"]
+        lines.append(f"This cannot be: {problem['message']} [{problem['code']}]")
+        return "\n".join(lines)
+    before, after = shown["before"], shown["after"]
+    if "problem" in before:
+        lines.append(f"There is no View now: {before['problem']['message']}")
+        before = {"projection": (), "routes": (), "actions": ()}
+    lines += _projection(before["projection"], after["projection"])
+    for kind in ("routes", "actions"):
+        lines += _members(kind, before[kind], after[kind])
+    lines += [f"! {item['message']}" for item in after["diagnostics"]]
+    same = ("projection", "routes", "actions")
+    if all(before[part] == after[part] for part in same):
+        lines.append("The next View would hold the same as now.")
+    return "\n".join(lines)
+
+
+def _state(on: bool) -> str:
+    return "on" if on else "off"
+
+
+def _projection(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    old = {item["source"]: item for item in before}
+    new = {item["source"]: item for item in after}
+    return [
+        f"  {source}: {_share(old.get(source))} -> {_share(new.get(source))}"
+        for source in dict.fromkeys((*old, *new))
+        if old.get(source) != new.get(source)
+    ]
+
+
+def _share(item: Mapping[str, Any] | None) -> str:
+    return "nothing" if item is None else f"{item['mode']}, {item['characters']} characters"
+
+
+def _members(kind: str, before: Sequence[str], after: Sequence[str]) -> list[str]:
+    gone = [name for name in before if name not in after]
+    come = [name for name in after if name not in before]
+    return [f"  {kind}: - {name}" for name in gone] + [f"  {kind}: + {name}" for name in come]
+
+
+@app.command(name="enable")
+async def _enable(entry: list[str], /, *, common: Common = _COMMON) -> int:
+    """Switch entries on, together.
+
+    Example: `dsh-mnemon compose enable mnemon-strategy-scoped`
+
+    Parameters
+    ----------
+    entry
+        Ids of entries, as `compose list` shows them.
+    """
+    return await _apply(Change(enable=tuple(entry)), common)
+
+
+@app.command(name="disable")
+async def _disable(entry: list[str], /, *, common: Common = _COMMON) -> int:
+    """Switch entries off, together; nothing that they hold is deleted.
+
+    Example: `dsh-mnemon compose disable mnemon-strategy-scoped`
+
+    Parameters
+    ----------
+    entry
+        Ids of entries, as `compose list` shows them.
+    """
+    return await _apply(Change(disable=tuple(entry)), common)
+
+
+@app.command(name="strategy")
+async def _strategy(name: str, /, *, common: Common = _COMMON) -> int:
+    """Choose the main Strategy.
+
+    Example: `dsh-mnemon compose strategy general`
+
+    Parameters
+    ----------
+    name
+        Its type id, such as `default-three-tier` or `general`, or the id of its entry.
+    """
+    return await _apply(Change(strategy=name), common)
+
+
+async def _apply(change: Change, common: Common) -> int:
+    async with open_host(common) as host:
+        shown = await host.composition.apply(change)
+    if common.json:
+        print_json(shown)
+    else:
+        print_text(_table(shown))
+    return 0

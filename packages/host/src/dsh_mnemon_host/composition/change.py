@@ -1,0 +1,89 @@
+"""A wanted change of the composition, and the choices it comes to (host.md §20)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+from dsh_mnemon_core.errors import AuthorityError, InputError
+from dsh_mnemon_core.wire import nearest
+
+from dsh_mnemon_host.composition.entries import Entry
+from dsh_mnemon_host.config import EntryChoice, MemoryView
+
+__all__ = ("Change", "choices_after")
+
+
+@attrs.frozen(kw_only=True)
+class Change:
+    """What somebody wants.
+
+    Attributes:
+        enable: Ids of entries to switch on.
+        disable: Ids of entries to switch off.
+        strategy: Main Strategy to serve: a type id, or the id of its entry.
+        configs: Options of entries by id; they replace the saved ones.
+    """
+
+    enable: tuple[str, ...] = ()
+    disable: tuple[str, ...] = ()
+    strategy: str | None = None
+    configs: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict[str, Mapping[str, Any]])
+
+
+def choices_after(change: Change, choices: MemoryView, entries: Sequence[Entry]) -> MemoryView:
+    """Return the choices once a change is made.
+
+    Raises:
+        InputError: ``change-empty``, ``entry-unknown``, ``entry-contradictory``,
+            ``strategy-unknown``.
+        AuthorityError: ``entry-locked``: the Host's own entry.
+    """
+    if not (change.enable or change.disable or change.strategy or change.configs):
+        raise InputError("change-empty", "say what is to change")
+    known = {entry.id: entry for entry in entries}
+    for name in (*change.enable, *change.disable, *change.configs):
+        _check_known(name, known)
+    both = sorted(set(change.enable) & set(change.disable))
+    if both:
+        raise InputError("entry-contradictory", f"{both[0]} cannot be switched on and off at once")
+    wanted = dict.fromkeys(change.enable, True) | dict.fromkeys(change.disable, False)
+    chosen = choices.strategy_type_id
+    if change.strategy is not None:
+        entry = _strategy(change.strategy, entries)
+        chosen = entry.strategy_type_id
+        wanted.setdefault(entry.id, True)
+    saved = dict(choices.entries)
+    for name in dict.fromkeys((*wanted, *change.configs)):
+        former = saved.get(name)
+        saved[name] = EntryChoice(
+            enabled=wanted.get(name, former.enabled if former else known[name].enabled),
+            config=change.configs.get(name, former.config if former else {}),
+        )
+    strategy = {} if chosen is None else {"strategyTypeId": chosen}
+    return MemoryView.model_validate({"entries": saved, **strategy})
+
+
+def _check_known(name: str, known: Mapping[str, Entry]) -> None:
+    if name not in known:
+        close = nearest(name, known)
+        meant = f"; did you mean {close!r}?" if close else ""
+        raise InputError(
+            "entry-unknown",
+            f"the profile has no entry {name!r}{meant} `dsh-mnemon compose list` shows them",
+        )
+    if not known[name].writable:
+        raise AuthorityError("entry-locked", f"{name} is the Host itself; it stays on")
+
+
+def _strategy(name: str, entries: Sequence[Entry]) -> Entry:
+    strategies = [entry for entry in entries if entry.strategy_type_id is not None]
+    for entry in strategies:
+        if name in (entry.id, entry.strategy_type_id):
+            return entry
+    known = [str(entry.strategy_type_id) for entry in strategies]
+    raise InputError(
+        "strategy-unknown",
+        f"no entry provides the main Strategy {name!r}; there are: {', '.join(known) or 'none'}",
+    )

@@ -1,0 +1,111 @@
+"""How settings come into force: rows, a graph, a proof, and service (host.md §2.6, §20)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskGroup
+from dsh_mnemon_core.errors import ConfigurationError, MnemonError
+from dsh_mnemon_core.runtime import MemoryRuntime
+
+from dsh_mnemon_host.composition.choices import ChosenRows
+from dsh_mnemon_host.config import HostConfig, MemoryView, ResolvedConfig, resolve
+from dsh_mnemon_host.graph import RuntimeGraph, build_graph
+from dsh_mnemon_host.live import LiveRuntime
+from dsh_mnemon_host.work.destinations import composed_view
+
+__all__ = ("Opening",)
+
+
+class Opening:
+    """Builds graphs for admitted settings; the first one admitted starts the live runtime."""
+
+    def __init__(
+        self,
+        runtime: MemoryRuntime,
+        workspace: str,
+        env: Mapping[str, str],
+        home: Path,
+        now: Callable[[], datetime],
+        tasks: TaskGroup,
+        rows: ChosenRows,
+    ) -> None:
+        self.rows = rows
+        self.problem: MnemonError | None = None
+        self._runtime = runtime
+        self._workspace = workspace
+        self._env = env
+        self._home = home
+        self._now = now
+        self._tasks = tasks
+        self._live: LiveRuntime | None = None
+
+    @property
+    def served(self) -> LiveRuntime:
+        """The live runtime."""
+        if self._live is None:  # pragma: no cover - registering the settings admits them at once
+            raise ConfigurationError("host-not-configured", "no settings have been admitted yet")
+        return self._live
+
+    @asynccontextmanager
+    async def admit(self, value: HostConfig) -> AsyncGenerator[None]:
+        """Build the candidate graph of a value, and serve it once the value is stored (§2.6).
+
+        Choices of entries are mounted first, and proven by a View; they are undone when anything
+        after that fails.
+        """
+        async with AsyncExitStack() as stack:
+            candidate = await self._candidate(value, stack)
+            try:
+                yield
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await candidate.dispose()
+                raise
+            if self._live is None:
+                self._live = LiveRuntime(candidate, self.build, self._tasks)
+            else:
+                self._live.swap(candidate)
+
+    async def _candidate(self, value: HostConfig, stack: AsyncExitStack) -> RuntimeGraph:
+        first = self._live is None
+        try:
+            changed = await stack.enter_async_context(
+                self.rows.under(value.memory_view, strict=not first)
+            )
+            candidate = await self.build(self.resolved(value), self._workspace)
+        except MnemonError as error:
+            if not first or value.memory_view == MemoryView():
+                raise
+            # What was saved does not compose here any more: memory without it is better than none.
+            self.problem = error
+            await stack.aclose()
+            plain = value.model_copy(update={"memory_view": MemoryView()})
+            await stack.enter_async_context(self.rows.under(plain.memory_view, strict=False))
+            return await self.build(self.resolved(plain), self._workspace)
+        if not first and (changed or value.memory_view != self.served.config.config.memory_view):
+            await self._prove(candidate)
+        return candidate
+
+    async def _prove(self, candidate: RuntimeGraph) -> None:
+        """Compose a View over a candidate, so that what cannot serve is never stored."""
+        try:
+            scope = candidate.scope(self._workspace)
+            async with composed_view(candidate, scope, "management.proof"):
+                pass
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await candidate.dispose()
+            raise
+
+    def resolved(self, value: HostConfig) -> ResolvedConfig:
+        """Resolve a value with the environment and the home this Host was opened with."""
+        return resolve(value, self._env, self._home)
+
+    async def build(self, config: ResolvedConfig, workspace: str | None) -> RuntimeGraph:
+        """Build a graph for a configuration and a workspace."""
+        return await build_graph(self._runtime, config, workspace, self._now)
