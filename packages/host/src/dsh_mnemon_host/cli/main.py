@@ -25,6 +25,16 @@ receives with `dsh-mnemon context`, and give it to any MCP client with `dsh-mnem
 
 _TABLE = {
     "runtime": "runtime:app",
+    "spaces": "spaces:app",
+    "remember": "longterm:remember",
+    "recall": "longterm:recall",
+    "related": "longterm:related",
+    "link": "longterm:link",
+    "forget": "longterm:forget",
+    "import": "transfer:import_memories",
+    "export": "transfer:export_memories",
+    "documents": "_document_import:app",
+    "compose": "compose:app",
     "context": "context:show_context",
     "mcp": "serving:serve_mcp",
     "serve": "serving:serve",

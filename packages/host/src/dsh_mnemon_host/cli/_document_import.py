@@ -1,0 +1,129 @@
+"""``dsh-mnemon documents import``: a folder of Markdown as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import attrs
+from cyclopts import Parameter
+from dsh_mnemon_core.errors import InputError, MnemonError
+from dsh_mnemon_core.wire import to_wire
+
+from dsh_mnemon_host.cli._progress import progress
+from dsh_mnemon_host.cli.documents import app
+from dsh_mnemon_host.cli.invocation import Common, open_host
+from dsh_mnemon_host.cli.output import print_json, print_text
+from dsh_mnemon_host.memory_host import MemoryHost
+from dsh_mnemon_host.transfer.markdown import markdown_files
+
+__all__ = ("app",)
+
+_COMMON = Common()
+_TITLE_CHARACTERS = 160
+
+
+@attrs.frozen
+class _File:
+    """One file: its name below the folder, the title it gives, and its whole text."""
+
+    name: str
+    title: str
+    text: str
+
+
+@app.command(name="import")
+async def _import(
+    folder: Path,
+    /,
+    *,
+    dry_run: Annotated[bool, Parameter(negative="")] = False,
+    common: Common = _COMMON,
+) -> int:
+    """Import every Markdown file of a folder as a document.
+
+    The first heading, else the file's name, is the title. Run it again after a change: a file
+    that is there already with the same body is left alone, one with another body is updated.
+
+    Example: `dsh-mnemon documents import docs --dry-run`
+
+    Parameters
+    ----------
+    folder
+        The folder; its subfolders are read as well.
+    dry_run
+        Only say what would be done.
+    """
+    if not await anyio.Path(folder).is_dir():
+        raise InputError("import-unreadable", f"{folder} is no folder")
+    files = await anyio.to_thread.run_sync(_read, folder)
+    counts = {"created": 0, "updated": 0, "unchanged": 0}
+    failed: list[dict[str, Any]] = []
+    async with open_host(common) as host:
+        known = await _known(host)
+        with progress(len(files), "importing", quiet=common.json) as bar:
+            for done, file in enumerate(files, 1):
+                try:
+                    counts[await _take(host, file, known, dry_run=dry_run)] += 1
+                except MnemonError as error:
+                    failed.append({"file": file.name, **error.to_wire()})
+                bar.update(done)
+    result = {"dryRun": dry_run, **counts, "failed": failed}
+    if common.json:
+        print_json(result)
+    else:
+        word = "Dry run: " if dry_run else ""
+        told = ", ".join(f"{count} {name}" for name, count in counts.items())
+        lines = (f"! {item['file']}: {item['message']} [{item['code']}]" for item in failed)
+        print_text("\n".join((f"{word}{told}, {len(failed)} failed", *lines)))
+    return 1 if failed else 0
+
+
+def _read(folder: Path) -> list[_File]:
+    """Read every file first: nothing is imported when one of them cannot be read."""
+    files: list[_File] = []
+    for path in markdown_files(folder):
+        name = path.relative_to(folder).as_posix()
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError("import-unreadable", f"{name} cannot be read: {error}") from error
+        if text.strip():
+            files.append(_File(name, _title(text, path.stem), text))
+    return files
+
+
+def _title(text: str, fallback: str) -> str:
+    for line in text.split("\n"):
+        if line.startswith("# ") and line[2:].strip():
+            return line[2:].strip(" #")[:_TITLE_CHARACTERS]
+    return fallback[:_TITLE_CHARACTERS]
+
+
+async def _known(host: MemoryHost) -> dict[str, Mapping[str, Any]]:
+    """Return the active documents by title."""
+    session = await host.source("documents", capability="read")
+    snapshot: dict[str, Any] = to_wire(await session.read("snapshot"))
+    active = [row for row in snapshot["documents"] if row["status"] == "active"]
+    return {row["title"]: row for row in active}
+
+
+async def _take(
+    host: MemoryHost, file: _File, known: dict[str, Mapping[str, Any]], *, dry_run: bool
+) -> str:
+    row = known.get(file.title)
+    if row is None:
+        if not dry_run:
+            mutation = {"action": "create", "title": file.title, "content": file.text}
+            known[file.title] = (await host.write_document(mutation))["document"]
+        return "created"
+    session = await host.source("documents", capability="read")
+    document: Mapping[str, Any] = to_wire(await session.read("document", {"id": row["id"]}))
+    if document["content"].strip() == file.text.strip():
+        return "unchanged"
+    if not dry_run:
+        update = {"id": row["id"], "revision": document["revision"], "content": file.text}
+        await host.write_document({"action": "update", **update})
+    return "updated"

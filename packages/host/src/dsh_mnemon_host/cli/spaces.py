@@ -1,0 +1,280 @@
+"""``dsh-mnemon spaces``: Memory Spaces and the Providers behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+from dsh_mnemon_core.errors import InputError
+from dsh_mnemon_core.wire import to_wire
+
+from dsh_mnemon_host.cli._chosen_space import chosen_space, read_spaces
+from dsh_mnemon_host.cli.invocation import Common, open_host
+from dsh_mnemon_host.cli.output import print_json, print_text
+
+__all__ = ("app",)
+
+app = App(
+    name="spaces",
+    help="Memory Spaces: named places of long-term memory, and the Providers behind them.",
+    help_format="markdown",
+)
+
+Settings = Annotated[list[str] | None, Parameter(negative="")]
+
+_TYPE = "memory-spaces"
+_COMMON = Common()
+
+
+@app.command(name="list")
+async def _list(*, common: Common = _COMMON) -> int:
+    """List the Memory Spaces, active and inactive.
+
+    Example: `dsh-mnemon spaces list`
+    """
+    async with open_host(common) as host:
+        spaces = await read_spaces(await host.source(_TYPE, capability="read"))
+    if common.json:
+        print_json({"spaces": spaces})
+    elif spaces:
+        print_text("\n".join(_line(space) for space in spaces))
+    else:
+        print_text("There are none yet; `dsh-mnemon spaces create NAME` makes one.")
+    return 0
+
+
+def _line(space: Mapping[str, Any]) -> str:
+    mark = "*" if space["active"] else " "
+    off = "" if space["providerEnabled"] else " (Provider switched off)"
+    return (
+        f"{mark} {space['name']} [{space['id']}] {space['provider']['label']}{off}\n"
+        f"    {space['description']}"
+    )
+
+
+@app.command(name="create")
+async def _create(
+    name: str,
+    /,
+    *,
+    description: str | None = None,
+    provider: str | None = None,
+    set: Settings = None,
+    inactive: Annotated[bool, Parameter(negative="")] = False,
+    common: Common = _COMMON,
+) -> int:
+    """Create a Memory Space, ready for recall.
+
+    Example: `dsh-mnemon spaces create "Payments" --description "Decisions about the payment system"`
+
+    Parameters
+    ----------
+    name
+        Short name, at most 100 characters.
+    description
+        What belongs in it, at most 1000 characters; the name when absent.
+    provider
+        Provider that keeps it; by the persistence strategy when absent. See `spaces providers`.
+    set
+        A setting of the Provider for this Space, `key=value`; may be repeated.
+    inactive
+        Do not read it in recall yet.
+    """  # noqa: E501 - the example is one line
+    request: dict[str, Any] = {
+        "name": name,
+        "description": description or name,
+        "active": not inactive,
+    }
+    if provider is not None:
+        request["providerId"] = provider
+    if set:
+        request["connection"] = _settings(set)
+    async with open_host(common) as host:
+        changed = await host.change(_TYPE, "body-create", {"request": request}, capability="write")
+    return _changed(changed.value, "created", common)
+
+
+@app.command(name="update")
+async def _update(
+    space: str,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    common: Common = _COMMON,
+) -> int:
+    """Rename or describe a Memory Space.
+
+    Example: `dsh-mnemon spaces update payments --name "Payments (archive)"`
+
+    Parameters
+    ----------
+    space
+        Its id or name.
+    name
+        New name.
+    description
+        New description.
+    """
+    fields = {"name": name, "description": description}
+    given = {key: value for key, value in fields.items() if value is not None}
+    if not given:
+        raise InputError("usage", "say what is to change: --name or --description")
+    return await _change(space, given, "updated", common)
+
+
+@app.command(name="activate")
+async def _activate(space: str, /, *, common: Common = _COMMON) -> int:
+    """Let recall read a Memory Space.
+
+    Example: `dsh-mnemon spaces activate payments`
+
+    Parameters
+    ----------
+    space
+        Its id or name.
+    """
+    return await _change(space, {"active": True}, "activated", common)
+
+
+@app.command(name="deactivate")
+async def _deactivate(space: str, /, *, common: Common = _COMMON) -> int:
+    """Keep recall from reading a Memory Space; nothing in it is lost.
+
+    Example: `dsh-mnemon spaces deactivate payments`
+
+    Parameters
+    ----------
+    space
+        Its id or name.
+    """
+    return await _change(space, {"active": False}, "deactivated", common)
+
+
+async def _change(space: str, fields: Mapping[str, Any], word: str, common: Common) -> int:
+    async with open_host(common) as host:
+        where = await chosen_space(await host.source(_TYPE, capability="write"), space)
+        request = {"memoryBodyId": where, **fields}
+        changed = await host.change(_TYPE, "body-update", request, capability="write")
+    return _changed(changed.value, word, common)
+
+
+@app.command(name="merge")
+async def _merge(
+    target: str,
+    source: list[str],
+    /,
+    *,
+    keep_active: Annotated[bool, Parameter(negative="")] = False,
+    common: Common = _COMMON,
+) -> int:
+    """Copy the memories of native Memory Spaces into another one.
+
+    The sources keep everything; recall reads them no longer unless --keep-active is given.
+
+    Example: `dsh-mnemon spaces merge payments payments-old payments-2024`
+
+    Parameters
+    ----------
+    target
+        Id or name of the Space that receives the memories.
+    source
+        Ids or names of the Spaces that are copied.
+    keep_active
+        Go on reading the sources in recall.
+    """
+    async with open_host(common) as host:
+        session = await host.source(_TYPE, capability="write")
+        request = {
+            "targetMemoryBodyId": await chosen_space(session, target),
+            "sourceMemoryBodyIds": [await chosen_space(session, item) for item in source],
+            "deactivateSources": not keep_active,
+        }
+        changed = await host.change(_TYPE, "body-merge", request, capability="write")
+    answer: dict[str, Any] = to_wire(changed.value)
+    if common.json:
+        print_json(answer)
+    else:
+        result: Mapping[str, Any] = answer.get("result", answer)
+        counts = (f"{result[key]} {key}" for key in ("imported", "skipped") if key in result)
+        print_text(f"{result.get('action', 'merged')}: {', '.join(counts) or 'nothing to copy'}")
+    return 0
+
+
+@app.command(name="providers")
+async def _providers(*, common: Common = _COMMON) -> int:
+    """List the Providers that are installed, and which are switched on.
+
+    Example: `dsh-mnemon spaces providers`
+    """
+    async with open_host(common) as host:
+        session = await host.source(_TYPE, capability="read")
+        answer: dict[str, Any] = to_wire(await session.read("provider-services"))
+    if common.json:
+        print_json(answer)
+    else:
+        services: Sequence[Mapping[str, Any]] = answer["services"]
+        print_text("\n".join(_service(item) for item in services) or "There are none.")
+    return 0
+
+
+def _service(service: Mapping[str, Any]) -> str:
+    state = "on" if service.get("enabled") else "off"
+    problem = f" - {service['error']}" if service.get("error") else ""
+    return f"{service['providerId']}: {service.get('label', '')} ({state}){problem}"
+
+
+@app.command(name="connect")
+async def _connect(
+    provider: str,
+    /,
+    *,
+    set: Settings = None,
+    off: Annotated[bool, Parameter(negative="")] = False,
+    common: Common = _COMMON,
+) -> int:
+    """Switch a Provider on, with its settings, or off; off keeps settings and data.
+
+    Example: `dsh-mnemon spaces connect holographic`
+
+    Parameters
+    ----------
+    provider
+        Id of the Provider; see `spaces providers`.
+    set
+        A service setting, `key=value`; may be repeated. Mind your shell's history with secrets.
+    off
+        Switch it off.
+    """
+    request = {"providerId": provider, "settings": _settings(set or []), "enabled": not off}
+    async with open_host(common) as host:
+        changed = await host.change(
+            _TYPE, "provider-service-update", request, capability="maintain"
+        )
+    answer: dict[str, Any] = to_wire(changed.value)
+    if common.json:
+        print_json(answer)
+    else:
+        print_text(f"{provider} is switched {'off' if off else 'on'}.")
+    return 0
+
+
+def _settings(given: Sequence[str]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for item in given:
+        key, found, value = item.partition("=")
+        if not found or not key:
+            raise InputError("usage", f"--set wants key=value, not {item!r}")
+        settings[key] = value
+    return settings
+
+
+def _changed(value: Any, word: str, common: Common) -> int:
+    answer: dict[str, Any] = to_wire(value)
+    if common.json:
+        print_json(answer)
+    else:
+        space: Mapping[str, Any] = answer.get("memoryBody", answer)
+        print_text(f"{word}: {space.get('name', '')} [{space.get('id', '')}]")
+    return 0

@@ -1,0 +1,209 @@
+"""The import draft: memories and edges, checked before anything is written.
+
+The draft is that of the ``mnemon`` tool (spec/mnemon-native.md §11): ``{schema_version: "1",
+source?, insights: [{content, category?, importance?, tags?, entities?, source?, created_at?}],
+edges?: [{source_index, target_index, edge_type, weight?, reason?}]}``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final, Literal, cast
+
+import attrs
+from dsh_mnemon_core.errors import InputError
+from dsh_mnemon_core.instant import parse_utc
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+
+__all__ = ("MAX_BYTES", "Draft", "DraftEdge", "DraftMemory", "read_draft", "read_lines")
+
+MAX_BYTES: Final = 8_000
+"""Longest content of one memory, UTF-8 bytes."""
+
+
+def _absent(value: object) -> object:
+    """Read 0, the draft's way to leave importance out, as its default."""
+    return 3 if value in (None, 0) else value
+
+
+class DraftMemory(BaseModel):
+    """One memory of a draft; keys it does not know are ignored, as the tool ignores them."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    content: Annotated[str, Field(min_length=1)]
+    category: Literal["preference", "decision", "fact", "insight", "context", "general"] = "general"
+    importance: Annotated[int, Field(ge=1, le=5), BeforeValidator(_absent)] = 3
+    tags: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=20)] = Field(
+        default_factory=list[str]
+    )
+    entities: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=50)] = Field(
+        default_factory=list[str]
+    )
+    source: str | None = None
+    created_at: str | None = None
+
+    @field_validator("content")
+    @classmethod
+    def _fits(cls, value: str) -> str:
+        size = len(value.encode("utf-8", "surrogatepass"))
+        if not value.strip():
+            raise ValueError("content is blank")
+        if size > MAX_BYTES:
+            raise ValueError(f"content has {size} bytes; one memory keeps at most {MAX_BYTES}")
+        return value
+
+    @field_validator("created_at")
+    @classmethod
+    def _is_instant(cls, value: str | None) -> str | None:
+        if value is not None and parse_utc(value) is None:
+            raise ValueError("created_at is no RFC 3339 time, such as 2026-03-01T12:00:00Z")
+        return value
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``body-import`` takes; unset fields are absent."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+class DraftEdge(BaseModel):
+    """One edge between two memories of a draft, by their 0-based places."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    source_index: Annotated[int, Field(ge=0)]
+    target_index: Annotated[int, Field(ge=0)]
+    edge_type: Literal["temporal", "semantic", "causal", "entity", "supersedes"]
+    weight: Annotated[float, Field(ge=0, le=1, strict=False)] = 0.5
+    reason: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Draft:
+    """Memories to import, in order, and the edges between them."""
+
+    memories: tuple[DraftMemory, ...]
+    edges: tuple[DraftEdge, ...] = ()
+
+    def batches(self, size: int) -> Iterator[tuple[Sequence[DraftMemory], Sequence[DraftEdge]]]:
+        """Deal the draft into parts of at most ``size`` memories, with edges by place in the part.
+
+        Edges between two parts come last, with the memories they join once more: importing those
+        again adds nothing, it only finds their ids.
+        """
+        for start in range(0, len(self.memories), size):
+            part = range(start, min(start + size, len(self.memories)))
+            within = [e for e in self.edges if e.source_index in part and e.target_index in part]
+            yield self._part(part, within)
+        apart = [e for e in self.edges if e.source_index // size != e.target_index // size]
+        for start in range(0, len(apart), size // 2):
+            some = apart[start : start + size // 2]
+            joined = sorted({place for e in some for place in (e.source_index, e.target_index)})
+            yield self._part(joined, some)
+
+    def _part(
+        self, places: Sequence[int], edges: Sequence[DraftEdge]
+    ) -> tuple[list[DraftMemory], list[DraftEdge]]:
+        new = {place: index for index, place in enumerate(places)}
+        moved = [
+            edge.model_copy(
+                update={
+                    "source_index": new[edge.source_index],
+                    "target_index": new[edge.target_index],
+                }
+            )
+            for edge in edges
+        ]
+        return [self.memories[place] for place in places], moved
+
+
+def read_draft(value: Any, name: str) -> Draft:
+    """Read a draft document.
+
+    Args:
+        value: The parsed JSON.
+        name: What to call it in messages.
+
+    Raises:
+        InputError: ``draft-invalid``, naming the place; nothing has been imported then.
+    """
+    if not isinstance(value, Mapping) or "insights" not in value:
+        raise InputError("draft-invalid", f"{name} is no import draft: it has no insights")
+    document = cast("Mapping[str, Any]", value)
+    if document.get("schema_version") != "1":
+        found = json.dumps(document.get("schema_version"), ensure_ascii=False)
+        raise InputError(
+            "draft-invalid", f'{name}: schema_version is {found}, only "1" is known here'
+        )
+    listed = _array(document["insights"], f"{name}: insights")
+    edges = _array(document.get("edges") or [], f"{name}: edges")
+    default = document.get("source")
+    memories = [
+        _memory({"source": default, **item} if isinstance(item, dict) else item, where)
+        for where, item in _places(listed, f"{name}: insights")
+    ]
+    return Draft(
+        memories=tuple(memories),
+        edges=tuple(
+            _edge(item, where, len(memories)) for where, item in _places(edges, f"{name}: edges")
+        ),
+    )
+
+
+def read_lines(text: str, name: str) -> Draft:
+    """Read JSON Lines: one memory a line, ``createdAt`` accepted for ``created_at``.
+
+    Raises:
+        InputError: ``draft-invalid``, naming the line.
+    """
+    memories: list[DraftMemory] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{name}: line {number}"
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise InputError("draft-invalid", f"{where} is no JSON: {error}") from error
+        if isinstance(value, dict) and "createdAt" in value:
+            row = cast("dict[str, Any]", value)
+            value = {"created_at": row["createdAt"], **row}
+        memories.append(_memory(value, where))
+    return Draft(memories=tuple(memories))
+
+
+def _array(value: Any, label: str) -> Sequence[Any]:
+    if not isinstance(value, list):
+        raise InputError("draft-invalid", f"{label} is no array")
+    return cast("Sequence[Any]", value)
+
+
+def _places(items: Sequence[Any], label: str) -> Iterator[tuple[str, Any]]:
+    for index, item in enumerate(items):
+        yield f"{label}[{index}]", item
+
+
+def _memory(value: Any, where: str) -> DraftMemory:
+    try:
+        return DraftMemory.model_validate(value)
+    except ValidationError as error:
+        raise InputError("draft-invalid", f"{where}: {_first(error)}") from error
+
+
+def _edge(value: Any, where: str, count: int) -> DraftEdge:
+    try:
+        edge = DraftEdge.model_validate(value)
+    except ValidationError as error:
+        raise InputError("draft-invalid", f"{where}: {_first(error)}") from error
+    if max(edge.source_index, edge.target_index) >= count:
+        raise InputError("draft-invalid", f"{where}: there are only {count} insights")
+    if edge.source_index == edge.target_index:
+        raise InputError("draft-invalid", f"{where}: it joins an insight to itself")
+    return edge
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message
