@@ -1,11 +1,12 @@
 """Refusals of configurations name place, problem and the nearest key (D33)."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from dsh_mnemon_core.configuration import read_configuration
+from dsh_mnemon_core.checks import integer
+from dsh_mnemon_core.configuration import read_configuration, reading
 from dsh_mnemon_core.errors import ConfigurationError
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 from typing_extensions import TypedDict
 
 
@@ -99,3 +100,27 @@ def test_problem_of_the_whole_value_has_no_key() -> None:
     for model, value in ((Whole, {}), (Settings, [1])):
         (problem,) = problems(model, value)
         assert problem["key"] == ""
+
+
+def test_a_reader_of_the_core_validates_a_field_and_names_its_code() -> None:
+    def digit(value: Any) -> int:
+        return integer(value, "small {thing}", 1, 9)
+
+    class Read(Strict):
+        small: Annotated[int, BeforeValidator(reading(digit))] = 1
+        plain: str = ""
+
+    assert read_configuration(Read, {"small": 2.0}, "x").small == 2
+    assert problems(Read, {"small": 10, "plain": 5, "smal": 1}) == [
+        {
+            "key": "small",
+            "code": "integer-range",
+            "problem": "small {thing} must be an integer within 1..9",
+        },
+        {"key": "plain", "code": "string-type", "problem": "Input should be a valid string"},
+        {
+            "key": "smal",
+            "code": "extra-forbidden",
+            "problem": "unknown key (did you mean 'small'?)",
+        },
+    ]

@@ -4,7 +4,7 @@ import attrs
 import pytest
 from dsh_mnemon_core._engine.facts import read_facts
 from dsh_mnemon_core._engine.proposal import collect_contributions, propose, sorted_diagnostics
-from dsh_mnemon_core.errors import MnemonError, ViewRejected
+from dsh_mnemon_core.errors import InputError, MnemonError, ViewRejected
 from dsh_mnemon_core.scope import OperationScope
 from dsh_mnemon_core.strategy import ProjectionSpec, SourceSelection, StrategyNote
 from dsh_mnemon_core.view import Diagnostic, Guidance, Reminders
@@ -89,9 +89,22 @@ class TestExtensions:
 
         assert await refusal(bench, *self.world(bench, late)) == "json-non-json-object"
 
-    async def test_an_exception_passes(self, bench):
-        with pytest.raises(ZeroDivisionError):
+    @pytest.mark.requirement("core:extension:named")
+    async def test_a_refusal_keeps_its_code_and_names_the_extension(self, bench):
+        def refuse(*_):
+            raise InputError("mood-bad", "not today", details={"day": "Monday"})
+
+        with pytest.raises(ViewRejected) as caught:
+            await answer(bench, *self.world(bench, refuse))
+        assert caught.value.code == "mood-bad"
+        assert caught.value.message.startswith("strategy-extension:e0: ")
+        assert caught.value.details == {"day": "Monday"}
+
+    async def test_an_exception_is_a_refusal_that_names_the_extension(self, bench):
+        with pytest.raises(ViewRejected, match="strategy-extension:e0") as caught:
             await answer(bench, *self.world(bench, lambda *_: 1 / 0))
+        assert caught.value.code == "extension-raised"
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
     async def test_the_strategy_gets_frozen_contributions(self, bench):
         seen = []

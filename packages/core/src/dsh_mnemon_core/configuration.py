@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticCustomError
 
-from dsh_mnemon_core.errors import ConfigurationError
+from dsh_mnemon_core.errors import ConfigurationError, MnemonError
 from dsh_mnemon_core.wire import nearest
 
-__all__ = ("read_configuration",)
+__all__ = ("read_configuration", "reading")
 
 Model = TypeVar("Model", bound=BaseModel)
+T = TypeVar("T")
 
 
 def read_configuration(model: type[Model], value: object, label: str) -> Model:
@@ -24,19 +26,43 @@ def read_configuration(model: type[Model], value: object, label: str) -> Model:
         label: Whose configuration it is, for the message.
 
     Raises:
-        ConfigurationError: ``config-invalid``; ``details["problems"]`` lists ``{key, problem}`` in
-            the model's order, and an unknown key names the nearest known one. The values
-            themselves are never shown, since any of them may be a secret.
+        ConfigurationError: ``config-invalid``; ``details["problems"]`` lists
+            ``{key, code, problem}`` in the model's order. A field read through `reading` has its
+            reader's code, and an unknown key names the nearest known one. The values themselves
+            are never shown, since any of them may be a secret.
     """
     try:
         return model.model_validate({} if value is None else value)
     except ValidationError as error:
         problems = [
-            {"key": _path(item["loc"]), "problem": _problem(model, item["loc"], item)}
+            {
+                "key": _path(item["loc"]),
+                "code": item["type"].replace("_", "-"),
+                "problem": _problem(model, item["loc"], item),
+            }
             for item in error.errors(include_url=False, include_context=False, include_input=False)
         ]
     listed = "; ".join(f"{item['key'] or 'value'}: {item['problem']}" for item in problems)
     raise ConfigurationError("config-invalid", f"{label}: {listed}", details={"problems": problems})
+
+
+def reading(read: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Make a reader of the core a validator of a model; its refusals keep their codes.
+
+    ``limit: Annotated[int, BeforeValidator(reading(read_limit))]``
+
+    Args:
+        read: Returns the normalized value or raises a `MnemonError`.
+    """
+
+    def checked(value: Any) -> T:
+        try:
+            return read(value)
+        except MnemonError as error:
+            code = cast("Any", error.code)  # pydantic would have it written out
+            raise PydanticCustomError(code, "{said}", {"said": error.message}) from error
+
+    return checked
 
 
 def _path(location: Sequence[int | str]) -> str:

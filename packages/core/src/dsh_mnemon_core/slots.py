@@ -23,6 +23,7 @@ from dsh_mnemon_core.strategy import (
 from dsh_mnemon_core.wire import from_wire, nearest, to_wire, wire_name
 
 __all__ = (
+    "MAX_INSTRUCTION",
     "Capture",
     "Projection",
     "Selection",
@@ -31,9 +32,13 @@ __all__ = (
     "capture_guidance",
     "define_memory_view_extension",
     "memory_view_extension_values",
+    "read_action_ids",
     "read_source_keys",
     "validate_memory_view_extension",
 )
+
+MAX_INSTRUCTION: Final = 4_000
+"""Characters of an instruction for the model that a person may configure."""
 
 _SOURCE_KEY = re.compile(r"source:[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,292}")
 _ACTION_ID = re.compile(r"[a-z][a-z0-9-]{0,127}")
@@ -81,10 +86,15 @@ def _limit(value: object) -> int:
 
 
 def _instruction(value: object) -> str:
-    return text("" if value is None else value, "instruction", 4000, kind=ContractError)
+    return text("" if value is None else value, "instruction", MAX_INSTRUCTION, kind=ContractError)
 
 
-def _action_ids(value: object) -> tuple[str, ...]:
+def read_action_ids(value: object) -> tuple[str, ...]:
+    """Read 1 to 32 distinct Source-local action ids.
+
+    Raises:
+        ContractError: ``capture-actions-invalid``.
+    """
     ids = _listed(value, _ACTION_ID)
     if not ids or len(set(ids)) != len(ids):
         raise ContractError("capture-actions-invalid", "actionIds must be 1..32 distinct Ids")
@@ -122,7 +132,7 @@ class Capture:
     """Slot ``capture``: an instruction, Text(4000); action ids; Sources, any if absent."""
 
     instruction: str = attrs.field(converter=_instruction)
-    action_ids: tuple[str, ...] = attrs.field(converter=_action_ids)
+    action_ids: tuple[str, ...] = attrs.field(converter=read_action_ids)
     source_keys: tuple[str, ...] | None = attrs.field(default=None, converter=_optional_keys)
 
 

@@ -38,7 +38,8 @@ def judging(
     except kind:
         raise
     except MnemonError as error:
-        raise kind(error.code if keep_codes else code, f"{what}: {error.message}") from None
+        kept = error.code if keep_codes else code
+        raise kind(kept, f"{what}: {error.message}", details=error.details) from None
     except (AttributeError, TypeError, ValueError) as error:
         raise kind(code, f"{what}: not of the protocol's types") from error
 

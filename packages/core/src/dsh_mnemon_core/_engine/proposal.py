@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import attrs
 
 from dsh_mnemon_core._engine.facts import UNAVAILABLE, Known
-from dsh_mnemon_core._engine.foreign import judging, plain
+from dsh_mnemon_core._engine.foreign import calling, judging, plain
 from dsh_mnemon_core._engine.generation import Generation
+from dsh_mnemon_core._engine.registry import InstalledExtension
 from dsh_mnemon_core.checks import distinct, identifier, integer, text
 from dsh_mnemon_core.errors import ViewRejected
 from dsh_mnemon_core.identity import read_instance_key
@@ -65,13 +66,20 @@ def collect_contributions(
     """Call every active extension, then all of them again, and compare (§8 step 5).
 
     Raises:
-        ViewRejected: ``extension-not-deterministic`` or ``extension-too-large``.
+        ViewRejected: ``extension-not-deterministic``, ``extension-too-large``,
+            ``extension-raised``, or the code with which an extension refused; the message names
+            the extension.
     """
     sources = tuple(item.available for item in known)
     active = generation.selection.extensions
 
+    def contributed(item: InstalledExtension) -> Any:
+        raised = calling(ViewRejected, "extension-raised", f"{item.instance_key} failed")
+        with judging(ViewRejected, "extension-malformed", item.instance_key), raised:
+            return plain(item.definition.contribute(request, sources))
+
     def ask() -> list[Any]:
-        answers = [plain(item.definition.contribute(request, sources)) for item in active]
+        answers = [contributed(item) for item in active]
         with judging(ViewRejected, "extension-malformed", "contribution"):
             return [json_clone(a, i.instance_key) for i, a in zip(active, answers, strict=True)]
 
