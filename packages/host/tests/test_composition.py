@@ -216,6 +216,7 @@ async def test_refusals_say_what_was_meant_and_have_their_kinds(home, rows):
             id="another answer the second time",
         ),
         pytest.param(lambda _: lambda *_: {"maxProjectionCharacters": -1}, id="out of range"),
+        pytest.param(lambda _: lambda *_: 1 / 0, id="raises"),
     ],
 )
 async def test_an_enhancement_that_breaks_its_contract_is_refused_by_name(
