@@ -28,6 +28,9 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
+# Projects of their own, which test_third_party.py builds and tests.
+collect_ignore = ["third_party"]
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
