@@ -1,0 +1,1 @@
+"""Recall over several Memory Spaces: search, fusion, quality, recovery (spec/sources.md §4.7)."""

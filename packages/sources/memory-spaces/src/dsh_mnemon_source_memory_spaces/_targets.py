@@ -1,0 +1,141 @@
+"""From a Space's id to the Provider child that serves it (spec/sources.md §4.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dsh_mnemon_core.errors import AuthorityError, InputError
+
+from dsh_mnemon_source_memory_spaces._children import Children
+from dsh_mnemon_source_memory_spaces._recall.report import Target
+from dsh_mnemon_source_memory_spaces._registry.records import Catalogue, SpaceRecord
+from dsh_mnemon_source_memory_spaces.provider_sdk.fields import secret_values
+from dsh_mnemon_source_memory_spaces.provider_sdk.manifest import CapabilityName
+
+__all__ = ("Targets", "require")
+
+
+class Targets:
+    """The Spaces of one catalogue with their Providers.
+
+    Args:
+        catalogue: What is listed now.
+        children: The Providers of this generation.
+    """
+
+    def __init__(self, catalogue: Catalogue, children: Children) -> None:
+        self.catalogue = catalogue
+        self._children = children
+
+    def of(self, space: SpaceRecord) -> Target:
+        """Return a Space with its Provider.
+
+        Raises:
+            LifecycleError: ``provider-not-ready``.
+        """
+        child = self._children.get(space.provider_id)
+        return Target(
+            space=space.view(),
+            provider_id=space.provider_id,
+            manifest=child.manifest,
+            adapter=child.adapter,
+            secrets=self._secrets(space),
+        )
+
+    def get(self, space_id: str) -> Target:
+        """Return a listed Space, active or not.
+
+        Raises:
+            InputError: ``space-unknown``.
+            LifecycleError: ``provider-not-ready``.
+        """
+        return self.of(self.catalogue.get(space_id))
+
+    def readable(self, space_id: str) -> Target:
+        """Return a Space that may be read.
+
+        Raises:
+            InputError: ``space-unknown`` or ``space-inactive``.
+            LifecycleError: ``provider-not-ready``.
+        """
+        space = self.catalogue.get(space_id)
+        if not self.catalogue.is_active(space):
+            raise InputError(
+                "space-inactive",
+                f"Memory Space {space_id!r} is not active, so it cannot be read",
+                details={"id": space_id},
+            )
+        return self.of(space)
+
+    def all(self, space_ids: Sequence[str] | None = None) -> tuple[Target, ...]:
+        """Return the named Spaces, or all active ones, in registry order.
+
+        Raises:
+            InputError: ``space-unknown`` or ``space-inactive``.
+        """
+        if not space_ids:
+            return self._active()
+        return self._ordered(self.readable(space_id) for space_id in space_ids)
+
+    def shown(self, space_ids: Sequence[str] | None = None) -> tuple[Target, ...]:
+        """Return the named Spaces, active or not, or all active ones, in registry order.
+
+        Raises:
+            InputError: ``space-unknown``.
+        """
+        if not space_ids:
+            return self._active()
+        return self._ordered(self.get(space_id) for space_id in space_ids)
+
+    def _active(self) -> tuple[Target, ...]:
+        return tuple(
+            self.of(space)
+            for space in self.catalogue.active
+            if self._children.find(space.provider_id) is not None
+        )
+
+    def _ordered(self, targets: Iterable[Target]) -> tuple[Target, ...]:
+        named = {target.space.id: target for target in targets}
+        return tuple(named[space.id] for space in self.catalogue.spaces if space.id in named)
+
+    def only(self, capability: CapabilityName, among: Iterable[str] | None = None) -> str:
+        """Return the one active Space that can do something.
+
+        Raises:
+            InputError: ``space-required``; there are several, or none.
+        """
+        allowed = None if among is None else frozenset(among)
+        able = [
+            target.space.id
+            for target in self.all()
+            if getattr(target.manifest.capabilities, capability)
+            and (allowed is None or target.space.id in allowed)
+        ]
+        if len(able) != 1:
+            raise InputError(
+                "space-required",
+                "name the memoryBodyId: there is not exactly one Memory Space this can be about",
+                details={"memoryBodyIds": able},
+            )
+        return able[0]
+
+    def _secrets(self, space: SpaceRecord) -> tuple[str, ...]:
+        service = self.catalogue.service(space.provider_id)
+        saved: dict[str, Any] = {**(service.settings or {} if service else {}), **space.connection}
+        return secret_values(self.catalogue.manifest(space), saved)
+
+
+def require(target: Target, capability: CapabilityName) -> Target:
+    """Return a Space that can do something.
+
+    Raises:
+        AuthorityError: ``capability-missing``; its Provider cannot.
+    """
+    if not getattr(target.manifest.capabilities, capability):
+        raise AuthorityError(
+            "capability-missing",
+            f"{target.manifest.label} cannot {capability}, and holds {target.space.name!r}",
+            details={"memoryBodyId": target.space.id, "capability": capability},
+        )
+    return target

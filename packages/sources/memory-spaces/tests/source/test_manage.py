@@ -1,0 +1,431 @@
+"""The management plane (spec/sources.md §1.3, §4.10)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dsh_mnemon_core.errors import MnemonError
+from dsh_mnemon_source_memory_spaces.provider_sdk import (
+    ProviderRejected,
+    ProviderUnavailable,
+    SpaceStatus,
+    WriteOutcomeUnknown,
+)
+
+Make = Callable[..., Any]
+SECRET = "alpha-secret"
+
+
+@pytest.fixture
+async def team(room: Any) -> str:
+    return str(await room.create("team"))
+
+
+@pytest.mark.requirement("memory-spaces:management:fence")
+class TestFence:
+    async def test_confirmation_and_revision_are_required(self, room: Any, team: str) -> None:
+        update = {"memoryBodyId": team, "name": "Crew"}
+        cases: list[tuple[dict[str, Any], str]] = [
+            ({"confirmed": False}, "management-unconfirmed"),
+            ({"expected_revision": None}, "management-unconfirmed"),
+            ({"expected_revision": "stale"}, "management-revision-conflict"),
+        ]
+        for change, code in cases:
+            with pytest.raises(MnemonError) as caught:
+                await room.change("body-update", update, **change)
+            assert caught.value.code == code
+        assert (await room.read("body-directory"))["bodies"][0]["name"] == "team"
+
+    async def test_writes_to_providers_are_fenced_too(self, room: Any, team: str) -> None:
+        with pytest.raises(MnemonError) as caught:
+            await room.change("remember", {"content": "x"}, expected_revision="stale")
+        assert caught.value.code == "management-revision-conflict"
+        assert room.native.namespaces[team].insights == {}
+
+    async def test_the_answer_has_the_revision_after_it(self, room: Any, team: str) -> None:
+        before = (await room.facts()).revision
+        update = {"memoryBodyId": team, "name": "Crew"}
+        result = await room.answer(
+            "mutate", "body-update", update, expected_revision=before, confirmed=True
+        )
+        assert result.revision == (await room.facts()).revision != before
+
+    @pytest.mark.parametrize("mode", ["read", "mutate"])
+    async def test_an_unknown_operation_is_refused(self, room: Any, mode: str) -> None:
+        assert await room.refused("body-directry", mode=mode) == "operation-unsupported"
+
+    async def test_read_only_refuses_every_change_but_reload(self, make_room: Make) -> None:
+        room = make_room({"writeEnabled": False})
+        create = {"request": {"name": "a", "description": "b"}}
+        assert await room.refused("body-create", create) == "read-only"
+        assert (await room.change("reload"))["reloaded"] is True
+
+
+@pytest.mark.requirement("memory-spaces:management:reads")
+class TestReads:
+    async def test_the_directory_lists_every_space_without_asking(
+        self, room: Any, team: str
+    ) -> None:
+        await room.connect("alpha", apiKey=SECRET)
+        room.alpha.calls.clear()
+        listed = await room.read("body-directory")
+        assert (listed["total"], listed["activeCount"]) == (3, 3)
+        native, one, _ = listed["bodies"]
+        assert (native["id"], native["native"], native["status"]) == (team, True, "not-probed")
+        assert (one["externalId"], one["metadataSource"]) == ("one", "provider")
+        assert room.alpha.calls == []
+
+    @pytest.mark.parametrize("wrapped", [True, False])
+    async def test_the_write_scope_of_a_view_is_told(
+        self, room: Any, team: str, wrapped: bool
+    ) -> None:
+        value = {"memoryBodyIds": [], "knownMemoryBodyIds": [team, "gone"]}
+        grant = {"value": value, "schema": "x"} if wrapped else value
+        mine = await room.create("mine")
+        await room.create("later")
+        room.source._memory.views.created("view:1", mine)
+        scope = {"writeScope": {"viewId": "view:1", "grant": grant}}
+        assert (await room.read("body-directory", scope))["writeScope"] == {
+            "viewId": "view:1",
+            "sourceInstanceKey": room.key,
+            "memoryBodyIds": [team, mine],
+        }
+
+    async def test_bodies_are_probed_together_and_faults_are_theirs_alone(
+        self, room: Any, team: str
+    ) -> None:
+        await room.connect("alpha", apiKey=SECRET)
+        room.alpha.fail("status", ValueError(SECRET), namespace="one")
+        bodies = (await room.read("bodies"))["bodies"]
+        assert [body["status"] for body in bodies] == ["healthy", "unhealthy", "healthy"]
+        assert bodies[1]["error"] == "the Provider failed unexpectedly (ValueError)"
+        assert bodies[0]["stats"]["totalInsights"] == 0
+
+    async def test_status_tells_what_a_person_needs(
+        self, room: Any, team: str, tmp_path: Path
+    ) -> None:
+        await room.keep(team, "nox")
+        status = await room.read("status")
+        assert status["dataDir"] == str(tmp_path)
+        assert status["aggregate"]["totalInsights"] == 1
+        assert status["defaultRecallLimit"] == 10
+        assert status["memorySpaces"]["healthy"] == 1
+        assert [body["id"] for body in status["bodies"]] == [team]
+        room.native.calls.clear()
+        summary = await room.read("status-summary")
+        assert summary["memorySpaces"]["healthy"] == 1  # what was learnt before
+        assert room.native.calls == []
+
+    async def test_services_show_names_of_secrets_and_never_values(self, room: Any) -> None:
+        await room.connect("alpha", apiKey=SECRET)
+        services = (await room.read("provider-services"))["services"]
+        by_id = {item["providerId"]: item for item in services}
+        assert list(by_id) == ["mnemon-native", "alpha", "beta"]
+        assert by_id["alpha"]["configuredSecrets"] == ["apiKey"]
+        assert (by_id["alpha"]["enabled"], by_id["beta"]["enabled"]) == (True, False)
+        assert by_id["alpha"]["fields"][0]["key"] == "apiKey"
+        assert (by_id["alpha"]["memoryBodyCount"], by_id["beta"]["memoryBodyCount"]) == (2, 0)
+        for operation in ("provider-services", "body-directory", "bodies", "status"):
+            assert SECRET not in json.dumps(await room.read(operation))
+
+    async def test_reconnecting_asks_one_space_anew(self, room: Any) -> None:
+        one, _ = await room.connect("alpha", apiKey=SECRET)
+        room.alpha.answer("status", SpaceStatus(healthy=False, error="down"))
+        await room.read("bodies")
+        room.alpha.heal()
+        body = (await room.read("body-reconnect", {"memoryBodyId": one}))["body"]
+        assert body["status"] == "healthy"
+        states = [item["status"] for item in (await room.read("body-directory"))["bodies"]]
+        assert states == ["healthy", "unhealthy"]
+        missing = {"memoryBodyId": "none"}
+        assert await room.refused("body-reconnect", missing, mode="read") == "space-unknown"
+
+    async def test_embeddings_are_those_of_the_native_engine(
+        self, room: Any, make_room: Make
+    ) -> None:
+        assert (await room.read("embedding-status"))["enabled"] is False
+        room.native.fail("embedding_status", ProviderUnavailable("no engine"))
+        assert (await room.read("embedding-status"))["error"] == "no engine"
+
+    async def test_without_a_native_provider_there_are_no_embeddings(self, make_room: Make) -> None:
+        third = make_room(native={"origin": "third-party"})
+        assert await third.read("embedding-status") == {"enabled": False, "available": False}
+
+    async def test_search_reports_every_space(self, room: Any, team: str) -> None:
+        await room.keep(team, "nox runs", "nox is cached")
+        found = await room.read("search", {"query": "nox", "limit": 1})
+        assert [row["id"] for row in found["results"]] == ["memory-1"]
+        assert found["sources"][0]["quality"]["fetched"] == 2
+        too_many = {"query": "nox", "limit": 51}
+        assert await room.refused("search", too_many, mode="read") == "number-range"
+
+    async def test_related_walks_from_any_memory(self, room: Any, team: str) -> None:
+        await room.keep(team, "a", "b")
+        await room.change("link", {"sourceId": "memory-1", "targetId": "memory-2"})
+        found = await room.read("related", {"id": "memory-1"})
+        assert [row["id"] for row in found["results"]] == ["memory-2"]
+        assert (found["query"], found["mode"]) == ("related:memory-1", "related")
+        lost = await room.read("related", {"id": "memory-9"})
+        assert lost["hint"] == "team: unavailable: there is no memory memory-9"
+        await room.create("other")
+        assert await room.refused("related", {"id": "memory-1"}, mode="read") == "space-required"
+        named = await room.read("related", {"id": "memory-1", "memoryBodyId": team})
+        assert len(named["results"]) == 1
+
+    async def test_samples_and_placement_are_those_of_the_spaces(
+        self, room: Any, team: str
+    ) -> None:
+        await room.keep(team, "nox")
+        samples = (await room.read("metadata-sample", {"memoryBodyIds": [team]}))["samples"]
+        assert [item["content"] for item in samples[0]["items"]] == ["nox"]
+        request = {"mode": "automatic", "rules": {"dataBoundary": "local-only"}}
+        prepared = await room.read("prepare-body-placement", request)
+        assert prepared["decision"]["providerId"] == "mnemon-native"
+        await room.connect("beta")
+        decided = await room.read(
+            "finalize-placement",
+            {
+                "selection": {"providerId": "beta", "reason": "A log.", "confidence": "low"},
+                "request": {"mode": "automatic"},
+                "runId": "run-1",
+            },
+        )
+        assert (decided["providerId"], decided["runId"]) == ("beta", "run-1")
+
+
+@pytest.mark.requirement("memory-spaces:management:mutations")
+class TestMutations:
+    async def test_a_service_is_switched_on_and_off(self, room: Any) -> None:
+        await room.connect("alpha", apiKey=SECRET)
+        off = {"providerId": "alpha", "enabled": False}
+        service = (await room.change("provider-service-update", off))["service"]
+        assert (service["enabled"], service["memoryBodyCount"]) == (False, 0)
+        assert service["configuredSecrets"] == ["apiKey"]
+        cleared = {"providerId": "alpha", "enabled": False, "clearSecrets": ["apiKey"]}
+        service = (await room.change("provider-service-update", cleared))["service"]
+        assert service["configuredSecrets"] == []
+
+    async def test_a_space_is_created_with_a_connection(self, room: Any) -> None:
+        await room.connect("beta")
+        request = {
+            "name": "Log",
+            "description": "x",
+            "providerId": "beta",
+            "connection": {"project": "p"},
+        }
+        body = (await room.change("body-create", {"request": request}))["body"]
+        assert (body["providerId"], body["connection"]) == ("beta", {"project": "p"})
+        assert (body["active"], body["metadataSource"]) == (False, "manual")
+
+    async def test_a_space_is_created_by_the_persistence_strategy(self, room: Any) -> None:
+        request = {"name": "Team", "description": "x"}
+        made = await room.change("body-create-for-persistence", {"request": request})
+        assert made["body"]["providerId"] == "mnemon-native"
+
+    async def test_a_decision_places_a_space(self, room: Any) -> None:
+        decision = (await room.read("prepare-body-placement", {"mode": "automatic"}))["decision"]
+        create = {"request": {"name": "T", "description": "x"}, "placementDecision": decision}
+        body = (await room.change("body-create", create))["body"]
+        assert body["placement"] == decision
+
+    async def test_update_activate_delete(self, room: Any, team: str) -> None:
+        other = await room.create("other")
+        changed = await room.change(
+            "body-update", {"memoryBodyId": team, "name": "Crew", "description": "New."}
+        )
+        assert (changed["body"]["name"], changed["body"]["description"]) == ("Crew", "New.")
+        off = await room.change("body-activate", {"memoryBodyId": team, "active": False})
+        assert off["body"]["active"] is False
+        gone = await room.change("body-delete", {"memoryBodyId": other})
+        assert gone == {"deleted": True, "memoryBodyId": other, "name": "other"}
+        assert await room.refused("body-delete", {"memoryBodyId": team}) == "last-store"
+
+    async def test_activation_takes_nothing_else(self, room: Any, team: str) -> None:
+        more = {"memoryBodyId": team, "active": True, "name": "x"}
+        assert await room.refused("body-activate", more) == "key-unknown"
+
+    async def test_merge_says_how_far_it_got(self, room: Any, team: str) -> None:
+        other = await room.create("other")
+        await room.keep(other, "nox")
+        merge = {"targetMemoryBodyId": team, "sourceMemoryBodyIds": [other]}
+        merged = await room.change("body-merge", merge)
+        assert (merged["completion"], merged["imported"]) == ("committed", 1)
+
+    async def test_metadata_is_written_for_several(self, room: Any, team: str) -> None:
+        update = {"memoryBodyId": team, "title": "Team facts", "description": "Agreed facts."}
+        bodies = (await room.change("body-metadata-update", {"updates": [update]}))["bodies"]
+        assert (bodies[0]["name"], bodies[0]["metadataSource"]) == ("Team facts", "ai")
+
+    async def test_reload_forgets_health(self, room: Any, team: str) -> None:
+        await room.read("bodies")
+        assert await room.change("reload") == {"reloaded": True, "total": 1}
+        assert (await room.read("body-directory"))["bodies"][0]["status"] == "not-probed"
+
+    async def test_remember_link_forget(self, room: Any, team: str) -> None:
+        kept = await room.change("remember", {"content": "a"})
+        assert (kept["completion"], kept["memoryBodyId"]) == ("committed", team)
+        await room.change("remember", {"content": "b"})
+        link = {"sourceId": "memory-1", "targetId": "memory-2", "type": "causal", "weight": 1.0}
+        assert (await room.change("link", link))["completion"] == "committed"
+        assert room.native.namespaces[team].edges == [("memory-1", "memory-2", "causal", 1.0)]
+        assert (await room.change("forget", {"id": "memory-1"}))["completion"] == "committed"
+
+    async def test_what_a_provider_refuses_is_raised(self, room: Any, team: str) -> None:
+        room.native.fail("remember", ProviderRejected("too long"))
+        assert await room.refused("remember", {"content": "a"}) == "provider-rejected"
+        room.native.fail("remember", WriteOutcomeUnknown("lost"))
+        lost = await room.change("remember", {"content": "a"})
+        assert lost["completion"] == "unknown"
+
+    async def test_the_space_is_named_where_there_are_several(self, room: Any, team: str) -> None:
+        await room.create("other")
+        assert await room.refused("remember", {"content": "a"}) == "space-required"
+
+
+@pytest.mark.requirement("memory-spaces:remember-many")
+class TestRememberMany:
+    async def test_results_come_in_request_order(self, room: Any, team: str) -> None:
+        (log,) = await room.connect("beta")
+        requests = [
+            {"content": text, "memoryBodyId": space}
+            for text, space in (("one", log), ("two", team), ("three", log))
+        ]
+        done = await room.change("remember-many", {"requests": requests})
+        assert [result["memoryBodyId"] for result in done["results"]] == [log, team, log]
+        assert done["completions"] == ["committed"] * 3
+        stored = [i.content for i in room.beta.namespaces["log"].insights.values()]
+        assert stored == ["one", "three"]
+
+    async def test_everything_is_checked_before_anything_is_written(
+        self, room: Any, team: str
+    ) -> None:
+        bad: list[tuple[list[dict[str, Any]], str]] = [
+            ([{"content": "a"}, {"content": ""}], "text-required"),
+            ([{"content": "a"}, {"content": "b", "memoryBodyId": "none"}], "space-unknown"),
+            ([], "array-empty"),
+            ([{"content": "a"}] * 1_001, "array-too-long"),
+        ]
+        for requests, code in bad:
+            assert await room.refused("remember-many", {"requests": requests}) == code
+        assert room.native.namespaces[team].insights == {}
+
+    async def test_a_space_that_fails_takes_nothing_from_another(
+        self, room: Any, team: str
+    ) -> None:
+        (log,) = await room.connect("beta")
+        room.beta.fail("remember", ProviderRejected("full"))
+        requests = [{"content": "a", "memoryBodyId": log}, {"content": "b", "memoryBodyId": team}]
+        done = await room.change("remember-many", {"requests": requests})
+        assert done["completions"] == ["failed", "committed"]
+        assert done["results"][0]["error"] == {"code": "provider-rejected", "message": "full"}
+
+    async def test_archived_originals_are_asked_for_exactly(
+        self, room: Any, team: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: list[bool] = []
+        adapter = room.source._memory.children.get("mnemon-native").adapter
+
+        async def many(_space: Any, requests: Any) -> Any:
+            seen.extend(request.exact for request in requests)
+            return [{"action": "added"} for _ in requests]
+
+        monkeypatch.setattr(adapter, "remember_many", many)
+        await room.change("remember-many", {"requests": [{"content": "a"}]})
+        await room.change("remember-many", {"requests": [{"content": "a"}], "exact": False})
+        assert seen == [True, False]
+
+    @pytest.mark.parametrize("answer", [[], None, [{"action": "added"}] * 3])
+    async def test_one_receipt_is_wanted_for_each(
+        self, room: Any, team: str, monkeypatch: pytest.MonkeyPatch, answer: Any
+    ) -> None:
+        adapter = room.source._memory.children.get("mnemon-native").adapter
+
+        async def many(_space: Any, _requests: Any) -> Any:
+            return answer
+
+        monkeypatch.setattr(adapter, "remember_many", many)
+        done = await room.change("remember-many", {"requests": [{"content": "a"}]})
+        assert done["completions"] == ["unknown"]
+        assert done["results"][0]["error"]["code"] == "provider-protocol"
+
+
+@pytest.mark.requirement("memory-spaces:import")
+class TestImport:
+    async def test_a_native_space_takes_a_draft(self, room: Any, team: str) -> None:
+        value = {
+            "memoryBodyId": team,
+            "insights": [
+                {"content": "a", "created_at": "2025-01-01T00:00:00.000Z", "category": "fact"},
+                {"content": "b", "tags": ["x"]},
+            ],
+            "edges": [{"source_index": 0, "target_index": 1, "edge_type": "supersedes"}],
+        }
+        done = await room.change("body-import", value)
+        counts = {key: done[key] for key in ("imported", "skipped", "updated", "edges_inserted")}
+        assert counts == {"imported": 2, "skipped": 0, "updated": 0, "edges_inserted": 1}
+        assert (done["errors"], len(done["results"])) == ([], 1)
+        held = room.native.namespaces[team]
+        assert next(i.created_at for i in held.insights.values()) == "2025-01-01T00:00:00.000Z"
+        assert held.edges == [("memory-1", "memory-2", "supersedes", 0.5)]
+        again = await room.change("body-import", value)
+        assert (again["imported"], again["skipped"], again["edges_inserted"]) == (0, 2, 0)
+
+    async def test_another_space_takes_memory_by_memory(self, room: Any) -> None:
+        (log,) = await room.connect("beta")
+        value = {
+            "memoryBodyId": log,
+            "insights": [{"content": "a"}, {"content": "a"}, {"content": "b"}],
+            "edges": [{"source_index": 0, "target_index": 2, "edge_type": "causal"}],
+        }
+        done = await room.change("body-import", value)
+        assert (done["imported"], done["skipped"], done["accepted"]) == (2, 1, 0)
+        assert [error["code"] for error in done["errors"]] == ["edges-unsupported"]
+        assert len(done["results"]) == 3
+        assert [i.source for i in room.beta.namespaces["log"].insights.values()] == [
+            "external", "external",
+        ]  # fmt: skip
+
+    async def test_what_fails_is_named_by_its_place(self, room: Any) -> None:
+        (log,) = await room.connect("beta")
+        value = {"memoryBodyId": log, "insights": [{"content": "a"}]}
+        room.beta.fail("remember", ProviderRejected("full"))
+        done = await room.change("body-import", value)
+        assert done["errors"] == [{"index": 0, "code": "provider-rejected", "message": "full"}]
+        room.beta.answer("remember", {"id": "x"})
+        done = await room.change("body-import", value)
+        assert done["errors"][0]["code"] == "write-unknown"
+        room.beta.answer("remember", {"status": "queued"})
+        done = await room.change("body-import", value)
+        assert (done["accepted"], done["errors"]) == (1, [])
+
+    async def test_a_native_engine_that_refuses_is_raised(self, room: Any, team: str) -> None:
+        room.native.fail("import_draft", ProviderRejected("no"))
+        value = {"memoryBodyId": team, "insights": [{"content": "a"}]}
+        assert await room.refused("body-import", value) == "provider-rejected"
+
+    @pytest.mark.parametrize(
+        ("change", "code"),
+        [
+            ({"insights": []}, "array-empty"),
+            ({"insights": [{"content": "a"}] * 1_001}, "array-too-long"),
+            ({"insights": [{"content": "x" * 8_193}]}, "text-too-long"),
+            (
+                {"edges": [{"source_index": 0, "target_index": 1, "edge_type": "causal"}]},
+                "edge-index",
+            ),
+            (
+                {"edges": [{"source_index": 0, "target_index": 0, "edge_type": "x"}]},
+                "edge-type-unsupported",
+            ),
+        ],
+    )
+    async def test_what_does_not_fit_is_refused(
+        self, room: Any, team: str, change: dict[str, Any], code: str
+    ) -> None:
+        value = {"memoryBodyId": team, "insights": [{"content": "a"}], **change}
+        assert await room.refused("body-import", value) == code
+        assert room.native.namespaces[team].insights == {}
