@@ -56,6 +56,8 @@ Rule: TypeAlias = dict[str, Value]
 
 _PROVIDER_HOME: Final = "dsh_mnemon_source_memory_spaces"
 _PROVIDER_DOOR: Final = f"{_PROVIDER_HOME}.provider_sdk"
+_PROVIDER_KIT: Final = f"{_PROVIDER_HOME}.testing"
+"""Tests of Providers need it; alone of its package it imports the test kit."""
 
 
 def contracts(members: Iterable[Member]) -> dict[str, Value | list[Rule]]:
@@ -99,12 +101,24 @@ def _floor_rule(floor: str, floors: Mapping[str, Sequence[str]]) -> Rule | None:
     if not floors[floor] or not forbidden:
         return None
     may = " and ".join(FLOORS[floor])
-    return {
+    rule: Rule = {
         "name": f"The {floor} floor imports {may} only",
         "type": "forbidden",
         "source_modules": list(floors[floor]),
         "forbidden_modules": forbidden,
         "allow_indirect_imports": True,
+    }
+    if _PROVIDER_HOME in floors[floor] and floors["testing"]:
+        rule |= _allowed((_PROVIDER_KIT, f"{_PROVIDER_KIT}.**"), floors["testing"])
+    return rule
+
+
+def _allowed(importers: Iterable[str], packages: Iterable[str]) -> Rule:
+    """Return the settings that let ``importers`` import ``packages`` and all that is in them."""
+    doors = [door for package in packages for door in (package, f"{package}.**")]
+    return {
+        "ignore_imports": [f"{importer} -> {door}" for importer in importers for door in doors],
+        "unmatched_ignore_imports_alerting": "none",
     }
 
 
@@ -117,13 +131,10 @@ def _provider_door(floors: Mapping[str, Sequence[str]]) -> Iterator[Rule]:
             "source_modules": list(floors["providers"]),
             "forbidden_modules": list(floors["sources"]),
             "allow_indirect_imports": True,
-            "ignore_imports": [
-                f"{importer} -> {door}"
-                for provider in floors["providers"]
-                for importer in (provider, f"{provider}.**")
-                for door in (_PROVIDER_DOOR, f"{_PROVIDER_DOOR}.**")
-            ],
-            "unmatched_ignore_imports_alerting": "none",
+            **_allowed(
+                [name for provider in floors["providers"] for name in (provider, f"{provider}.**")],
+                [_PROVIDER_DOOR],
+            ),
         }
 
 

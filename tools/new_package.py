@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import attrs
 import tomlkit
+from ruamel.yaml import YAML
 
 from tools import floors
 from tools.registration import sibling_range
@@ -28,8 +29,12 @@ FLOOR_OF: Final[Mapping[str, str]] = {
     "source": "sources",
     "strategy": "strategies",
     "enhancement": "enhancements",
+    "provider": "providers",
 }
 """The kinds of package there is a template for, each with its floor."""
+
+_PROVIDER_HOME: Final = "dsh_mnemon_source_memory_spaces"
+"""The Source whose children Providers are."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _SUMMARY: Final = re.compile(r"[A-Z][^\n\"\\\\]{8,88}\.")
@@ -95,7 +100,10 @@ def _render(order: Order, root: Path) -> None:
 
 def _values(order: Order, root: Path) -> dict[str, str]:
     workspace = read_toml(root / "pyproject.toml")["project"]
-    core = next(member for member in read_members(root) if member.floor == "core")
+    ranges = {
+        member.package: f"{member.name}{sibling_range(member, member)}"
+        for member in read_members(root)
+    }
     words = order.name.split("-")
     return {
         "name": order.name,
@@ -106,7 +114,8 @@ def _values(order: Order, root: Path) -> dict[str, str]:
         "class": "".join(word.capitalize() for word in words),
         "snake": "_".join(words),
         "row": order.distribution.removeprefix("dsh-"),
-        "core": f"{core.name}{sibling_range(core, core)}",
+        "core": ranges["dsh_mnemon_core"],
+        "memory_spaces": ranges.get(_PROVIDER_HOME, ""),
         "requires_python": workspace["requires-python"],
         "classifiers": "".join(f'  "{item}",\n' for item in workspace["classifiers"]).rstrip("\n"),
     }
@@ -123,10 +132,10 @@ def _enter(member: Member, root: Path) -> None:
 
 
 def _enter_starter(member: Member, root: Path) -> None:
-    """Make it a dependency of the starter and a row of the default profile.
+    """Make it a dependency of the starter and a row, or a child of a row, of the default profile.
 
-    Only a Source takes part from the start: a second main Strategy or an enhancement changes what
-    others do, so somebody has to switch it on.
+    Only a Source or a Provider takes part from the start: a second main Strategy or an enhancement
+    changes what others do, so somebody has to switch it on.
     """
     starter = next(item for item in read_members(root) if item.floor == "starter")
     file = starter.folder / "pyproject.toml"
@@ -134,10 +143,25 @@ def _enter_starter(member: Member, root: Path) -> None:
     project: Any = document["project"]
     _add_line(project["dependencies"], f"{member.name}{sibling_range(starter, member)}")
     file.write_text(tomlkit.dumps(document), encoding="utf-8")
+    profile = starter.source / "default_profile.yaml"
+    if member.floor == "providers":
+        _add_child(member, profile)
+        return
     row = f"  - id: {member.name.removeprefix('dsh-')}\n    module: {member.package}\n"
     off = "" if member.floor == "sources" else "    enabled: false\n"
-    with (starter.source / "default_profile.yaml").open("a", encoding="utf-8") as profile:
-        profile.write(row + off)
+    with profile.open("a", encoding="utf-8") as end:
+        end.write(row + off)
+
+
+def _add_child(member: Member, profile: Path) -> None:
+    """List a Provider in the row of its Source; comments and the other rows stay as they are."""
+    yaml: Any = YAML()
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.width = 100
+    document = yaml.load(profile)
+    row = next(row for row in document["entries"] if row["module"] == _PROVIDER_HOME)
+    row.setdefault("config", {}).setdefault("providers", []).append(member.package)
+    yaml.dump(document, profile)
 
 
 def _add_line(array: Any, item: str) -> None:

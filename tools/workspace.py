@@ -76,27 +76,45 @@ class Member:
     @property
     def requirements(self) -> tuple[Requirement, ...]:
         """Run-time requirements, those of its extras included."""
-        extras: Mapping[str, list[str]] = self.project.get("optional-dependencies", {})
-        lines = [*self.project.get("dependencies", ()), *(r for e in extras.values() for r in e)]
+        return self.required(self.project.get("optional-dependencies", {}))
+
+    def required(self, extras: Iterable[str] = ()) -> tuple[Requirement, ...]:
+        """Return what an installation with these extras asks for."""
+        optional: Mapping[str, list[str]] = self.project.get("optional-dependencies", {})
+        lines = [*self.project.get("dependencies", ())]
+        for extra in extras:
+            lines += optional.get(extra, ())
         return tuple(Requirement(line) for line in lines)
 
     def siblings(self, members: Iterable[Member]) -> tuple[tuple[Member, Requirement], ...]:
         """Return the members it requires, each with the requirement that says so."""
-        by_name = {member.name: member for member in members}
-        required = ((canonicalize_name(item.name), item) for item in self.requirements)
-        return tuple((by_name[name], item) for name, item in required if name in by_name)
+        return _among(members, self.requirements)
 
     def closure(self, members: Iterable[Member]) -> tuple[Member, ...]:
-        """Return the member and every member it needs, at any distance, sorted by name."""
+        """Return the member and every member installed with it, at any distance, sorted by name.
+
+        Of an extra, what it asks for counts where somebody asks for the extra.
+        """
         known = tuple(members)
         found: dict[str, Member] = {}
-        waiting = [self]
+        seen: set[tuple[str, frozenset[str]]] = set()
+        waiting: list[tuple[Member, frozenset[str]]] = [(self, frozenset())]
         while waiting:
-            member = waiting.pop()
-            if member.name not in found:
+            member, extras = waiting.pop()
+            if (member.name, extras) not in seen:
+                seen.add((member.name, extras))
                 found[member.name] = member
-                waiting += [sibling for sibling, _ in member.siblings(known)]
+                asked = _among(known, member.required(extras))
+                waiting += [(sibling, frozenset(item.extras)) for sibling, item in asked]
         return tuple(found[name] for name in sorted(found))
+
+
+def _among(
+    members: Iterable[Member], requirements: Iterable[Requirement]
+) -> tuple[tuple[Member, Requirement], ...]:
+    by_name = {member.name: member for member in members}
+    required = ((canonicalize_name(item.name), item) for item in requirements)
+    return tuple((by_name[name], item) for name, item in required if name in by_name)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -15,7 +15,13 @@ requires-python = ">=3.11"
 classifiers = ["Programming Language :: Python :: 3.11"]
 
 [tool.uv.workspace]
-members = ["packages/core", "packages/sources/*", "packages/providers/*", "starter"]
+members = [
+  "packages/core",
+  "packages/testing",
+  "packages/sources/*",
+  "packages/providers/*",
+  "starter",
+]
 
 [tool.uv.sources]
 

@@ -71,6 +71,31 @@ def test_the_starter_gets_it_when_asked(copy: Path, kind: str, enabled: bool) ->
     assert list(registration.problems(copy)) == []
 
 
+def test_a_provider_becomes_a_child_of_its_source(copy: Path) -> None:
+    profile = copy / "starter/src/dsh_mnemon/default_profile.yaml"
+    before = yaml.safe_load(profile.read_text("utf-8"))
+    member = create(Order(kind="provider", name="notes", summary=SUMMARY, in_starter=True), copy)
+    starter = next(member for member in read_members(copy) if member.floor == "starter")
+    assert f"{member.name}==0.1.0" in [str(requirement) for requirement in starter.requirements]
+    text = profile.read_text("utf-8")
+    assert text.startswith("# The default composition.")
+    after = yaml.safe_load(text)
+    old, new = (
+        next(row for row in document["entries"] if row["id"] == "mnemon-source-memory-spaces")
+        for document in (before, after)
+    )
+    assert new["config"]["providers"].pop() == member.package
+    old.setdefault("config", {}).setdefault("providers", [])
+    assert after == before
+    assert list(registration.problems(copy)) == []
+
+
+def test_a_provider_asks_for_its_source(copy: Path) -> None:
+    member = create(Order(kind="provider", name="notes", summary=SUMMARY), copy)
+    siblings = [sibling.floor for sibling, _ in member.siblings(read_members(copy))]
+    assert siblings == ["core", "sources"]
+
+
 def test_the_starter_stays_as_it_is_otherwise(copy: Path) -> None:
     before = (copy / "starter/pyproject.toml").read_bytes()
     create(Order(kind="source", name="notes", summary=SUMMARY), copy)
