@@ -60,14 +60,42 @@ async def test_the_python_example_runs_as_written(
     assert any("Prefers short answers" in text for text in again.seen[0]["messages"])
 
 
+def commands(containing: str) -> list[list[str]]:
+    """Return the arguments of every command of a block."""
+    lines = [line.split("#")[0].strip() for line in block("console", containing).splitlines()]
+    parts = [re.findall(r'"([^"]*)"|(\S+)', line) for line in lines if line]
+    return [[quoted or plain for quoted, plain in words][3:] for words in parts]
+
+
 def test_the_commands_run_as_written(run: Callable[..., Any]) -> None:
-    lines = block("console", "dsh-mnemon runtime add").splitlines()
-    commands = [line.split("#")[0].strip() for line in lines if line.strip()]
-    assert len(commands) == 5
-    for command in commands:
-        parts = re.findall(r'"([^"]*)"|(\S+)', command.removeprefix("uv run dsh-mnemon "))
-        arguments = [quoted or plain for quoted, plain in parts]
+    first = commands("dsh-mnemon runtime add")
+    assert len(first) == 5
+    for arguments in first:
         done = run(*arguments)
-        assert done.returncode == 0, (command, done.stderr)
+        assert done.returncode == 0, (arguments, done.stderr)
         assert done.stdout.strip()
     assert "Prefers short answers in British English" in run("context").stdout
+
+
+def test_long_term_memory_and_documents_work_as_written(
+    run: Callable[..., Any], environment: dict[str, str], tmp_path: Path
+) -> None:
+    for folder in (Path(environment["HOME"]) / "notes", tmp_path / "workspace" / "notes"):
+        folder.mkdir()
+        (folder / "release.md").write_text("# Release\n\nThe rollback comes first.\n")
+    answers = {}
+    for arguments in commands("dsh-mnemon spaces create"):
+        words = [arg.replace("~", environment["HOME"]) for arg in arguments]
+        done = run(*words)
+        assert done.returncode == 0, (words, done.stderr)
+        answers[words[0] + words[1]] = done.stdout
+    assert "row-level security" in answers["recallwhy did we choose Postgres"]
+    assert "Release checklist" in answers["documentssearch"]
+
+
+def test_the_composition_changes_as_written(run: Callable[..., Any]) -> None:
+    for arguments in commands("dsh-mnemon compose list"):
+        done = run(*arguments)
+        assert done.returncode == 0, (arguments, done.stderr)
+    assert run("status", "--json").returncode == 0
+    assert "general" in run("compose", "list").stdout.splitlines()[-1]
