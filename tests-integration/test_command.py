@@ -39,6 +39,41 @@ def test_version_and_help_are_quick_and_complete(run: Run) -> None:
         ("runtime", "list"),
         ("runtime", "archived"),
         ("runtime", "adopt"),
+        ("remember",),
+        ("recall",),
+        ("related",),
+        ("link",),
+        ("forget",),
+        ("import",),
+        ("export",),
+        *(
+            ("spaces", name)
+            for name in (
+                "list",
+                "create",
+                "update",
+                "activate",
+                "deactivate",
+                "merge",
+                "providers",
+                "connect",
+            )
+        ),
+        *(
+            ("documents", name)
+            for name in (
+                "create",
+                "update",
+                "read",
+                "search",
+                "list",
+                "history",
+                "archive",
+                "restore",
+                "import",
+            )
+        ),
+        *(("compose", name) for name in ("list", "preview", "enable", "disable", "strategy")),
     ],
     ids="-".join,
 )
@@ -52,6 +87,11 @@ def test_every_command_has_help_with_an_example(run: Run, command: tuple[str, ..
     "arguments",
     [
         ("runtime", "add", "--target", "nobody", "x"),
+        ("recall",),
+        ("spaces", "create"),
+        ("compose", "enable"),
+        ("documents", "import"),
+        ("import", "x", "--format", "xml"),
         ("runtime", "add", "x"),
         ("runtime", "list", "--jason"),
         ("rutime", "list"),
