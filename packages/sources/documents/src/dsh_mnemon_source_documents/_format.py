@@ -1,0 +1,127 @@
+"""The Markdown file of a document: name, front matter, body, excerpt (spec/sources.md §3.5; pure).
+
+The managed part of the front matter is written and never read back: index.json wins. What people
+add to it, other keys and comments, is carried over line by line, exactly as it stands.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from dsh_mnemon_core.sdk import truncate
+
+from dsh_mnemon_source_documents._text import collapse, strip
+from dsh_mnemon_source_documents.contracts import DocumentRecord
+
+_OPENING: Final = "---\n"
+_CLOSING: Final = "\n---\n"
+_MANAGED: Final = frozenset(
+    (
+        "id", "title", "description", "status", "created_at", "updated_at", "content_hash",
+        "source_paths", "session_ids", "memory_body_ids",
+    )
+)  # fmt: skip
+_KEY: Final = re.compile(r"""["']?(\w+)["']?\s*:""")
+_ITEM: Final = re.compile(r"-(?:\s|\Z)")
+
+_SLUG_CHARACTERS: Final = 48
+_EXCERPT_CHARACTERS: Final = 220
+_MARKUP: Final = re.compile(r"[#>*_\[\]`]")
+
+
+def slug(title: str) -> str:
+    """Return the readable part of a file name: ASCII letters, digits and dashes, never empty."""
+    plain = unicodedata.normalize("NFKD", title).lower()
+    dashed = re.sub("[^a-z0-9]+", "-", plain)
+    return dashed.removeprefix("-").removesuffix("-")[:_SLUG_CHARACTERS] or "document"
+
+
+def filename(title: str, document_id: str) -> str:
+    """Return the name of a new document's file."""
+    return f"{slug(title)}-{document_id[:8]}.md"
+
+
+def excerpt(body: str) -> str:
+    """Return the beginning of a body without markup, at most 220 characters."""
+    # Markup vanishes and white space shrinks; mostly somewhat more than that is enough to look at.
+    plain = collapse(_MARKUP.sub("", body[: 8 * _EXCERPT_CHARACTERS]))
+    if len(plain) <= _EXCERPT_CHARACTERS:
+        plain = collapse(_MARKUP.sub("", body))
+    return truncate(plain, _EXCERPT_CHARACTERS)
+
+
+def split(text: str) -> tuple[str, str]:
+    """Return front matter, without its fences, and stripped body of a file."""
+    if text.startswith(_OPENING):
+        end = text.find(_CLOSING, len(_OPENING))
+        if end >= 0:
+            return text[len(_OPENING) : end + 1], strip(text[end + len(_CLOSING) :])
+    return "", strip(text)
+
+
+def carried(front: str) -> str:
+    """Return the lines of a front matter that are not managed here; each ends with LF.
+
+    A line at the margin begins a part, and what is indented belongs to it. Comments stay even
+    where they stand among managed keys.
+    """
+    kept: list[str] = []
+    waiting: list[str] = []
+    managed = True
+    for line in front.split("\n"):
+        content = line.strip()
+        if not content or content.startswith("#"):
+            waiting.append(line)
+            continue
+        if not line[0].isspace() and not _ITEM.match(line):
+            key = _KEY.match(line)
+            managed = key is not None and key[1] in _MANAGED
+        # Blank lines count inside a foreign part only, such as a text of several paragraphs.
+        kept += _comments(waiting) if managed else [*waiting, line]
+        waiting = []
+    kept += _comments(waiting)
+    return "".join(f"{line}\n" for line in kept)
+
+
+def _comments(lines: Sequence[str]) -> list[str]:
+    return [line for line in lines if line.strip()]
+
+
+def render(record: DocumentRecord, body: str, extra: str = "") -> bytes:
+    """Return the bytes of a document's file.
+
+    Args:
+        record: What the front matter says; its size is not looked at.
+        body: The body; stripped here.
+        extra: Further lines of front matter, as `carried` returns them.
+    """
+    lines = [
+        _scalar("id", record.id),
+        _scalar("title", record.title),
+        _scalar("description", record.description),
+        _scalar("status", record.status),
+        _scalar("created_at", record.created_at),
+        _scalar("updated_at", record.updated_at),
+        _scalar("content_hash", record.content_hash),
+        _sequence("source_paths", record.source_paths),
+        _sequence("session_ids", record.session_ids),
+        _sequence("memory_body_ids", record.memory_body_ids),
+    ]
+    return f"{_OPENING}{''.join(lines)}{extra}---\n\n{strip(body)}\n".encode()
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _scalar(key: str, text: str) -> str:
+    return f"{key}: {_quoted(text)}\n"
+
+
+def _sequence(key: str, items: Sequence[str]) -> str:
+    listed = "".join(f"  - {_quoted(item)}\n" for item in items) or "  []\n"
+    return f"{key}:\n{listed}"

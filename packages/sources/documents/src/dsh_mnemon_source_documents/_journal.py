@@ -1,0 +1,113 @@
+"""What is being written: undone by the next writer when its writer died half-way (blocking).
+
+A body is renamed into place before the index that tells of it. Should the writer die in between,
+the journal names the body and what stood there before, so that the old state comes back whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, cast
+
+from dsh_mnemon_core.files import atomic_write
+
+from dsh_mnemon_source_documents._files import Unfit, read_regular
+from dsh_mnemon_source_documents._format import carried, render, split
+from dsh_mnemon_source_documents._history import History
+from dsh_mnemon_source_documents._index import split_place
+from dsh_mnemon_source_documents._text import sha256
+from dsh_mnemon_source_documents.contracts import DocumentRecord
+
+FILE: Final = ".pending.json"
+
+
+class Journal:
+    """The journal of one managed folder; only the holder of its lock touches it."""
+
+    def __init__(self, folder: Path, history: History) -> None:
+        self.path = folder / FILE
+        self._folder = folder
+        self._history = history
+
+    def begin(self, record: DocumentRecord, data: bytes, *, kept: bool) -> None:
+        """Note durably which body is about to be written.
+
+        Args:
+            record: The document as it will be.
+            data: Its file.
+            kept: Whether the file that it replaces goes into the history.
+
+        Raises:
+            StorageError: ``store-unwritable``.
+        """
+        entry = {
+            "version": 1,
+            "id": record.id,
+            "revision": record.revision,
+            "path": record.relative_path,
+            "sha256": sha256(data),
+            "kept": kept,
+        }
+        atomic_write(self.path, json.dumps(entry).encode())
+
+    def end(self) -> None:
+        """Forget what was noted, once the index says it."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+    def exists(self) -> bool:
+        """Tell whether a writer died, or is at work."""
+        return self.path.is_file()
+
+    def undo(self, by_id: Mapping[str, DocumentRecord]) -> None:
+        """Take back a body that the index does not tell of.
+
+        Args:
+            by_id: The index as it is.
+
+        Raises:
+            StorageError: ``store-unwritable``.
+        """
+        entry = self._entry()
+        if entry is not None:
+            record = by_id.get(entry["id"])
+            if record is None or record.revision < entry["revision"]:
+                self._take_back(entry, record)
+        self.end()
+
+    def _entry(self) -> dict[str, Any] | None:
+        try:
+            data, _ = read_regular(self.path)
+            value: Any = json.loads(data)
+        except (Unfit, ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict):
+            return None
+        entry = cast("dict[str, Any]", value)
+        texts = all(isinstance(entry.get(key), str) for key in ("id", "path", "sha256"))
+        return entry if texts and isinstance(entry.get("revision"), int) else None
+
+    def _take_back(self, entry: Mapping[str, Any], record: DocumentRecord | None) -> None:
+        parts = split_place(entry["path"])
+        if parts is None:
+            return
+        path = self._folder.joinpath(*parts)
+        with suppress(Unfit):
+            data, _ = read_regular(path)
+            if sha256(data) != entry["sha256"]:
+                # It was not written yet, or somebody wrote since.
+                return
+            if record is None or record.relative_path != entry["path"]:
+                path.unlink(missing_ok=True)
+                return
+            atomic_write(path, self._former(entry, record, data))
+
+    def _former(self, entry: Mapping[str, Any], record: DocumentRecord, data: bytes) -> bytes:
+        """Return the file as it was: kept, or made again where only the front matter changed."""
+        if entry.get("kept") is True:
+            return read_regular(self._history.file(record))[0]
+        front, body = split(data.decode("utf-8"))
+        return render(record, body, carried(front))

@@ -1,0 +1,236 @@
+"""One root's ``documents`` folder: load, repair, and change it under its lock (§3.5, §3.7).
+
+Everything blocks but the asynchronous calls, which do their file work in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import attrs
+from anyio import to_thread
+from dsh_mnemon_core.errors import StorageError
+from dsh_mnemon_core.files import (
+    HeldLock,
+    LockTiming,
+    Replacement,
+    StoreLock,
+    ensure_directory,
+)
+
+from dsh_mnemon_source_documents import _repair
+from dsh_mnemon_source_documents._access import AccessLog, folded
+from dsh_mnemon_source_documents._changes import Change, Step
+from dsh_mnemon_source_documents._files import (
+    MAX_INDEX_BYTES,
+    MISSING,
+    Signature,
+    Unfit,
+    read_regular,
+    signature,
+)
+from dsh_mnemon_source_documents._folder import BodyFolder, Found
+from dsh_mnemon_source_documents._history import History
+from dsh_mnemon_source_documents._index import FILE, Damage, State, decode, encode, state_of
+from dsh_mnemon_source_documents._journal import Journal
+from dsh_mnemon_source_documents.contracts import DocumentRecord
+from dsh_mnemon_source_documents.errors import DamagedIndex, DocumentConflictError
+
+# A file changed again within one tick of its clock may keep its signature.
+_TICK = 50_000_000
+
+_EMPTY = state_of(())
+
+
+class DocumentStore:
+    """The store of one root.
+
+    Args:
+        root: Directory whose ``documents`` folder it is; need not exist.
+        timing: Waiting times of the lock.
+    """
+
+    def __init__(self, root: Path, *, timing: LockTiming | None = None) -> None:
+        self.root = root
+        self.bodies = BodyFolder(root)
+        self.folder = self.bodies.path
+        self.path = self.folder / FILE
+        self.access = AccessLog(self.folder)
+        self.history = History(self.folder)
+        self.lock = StoreLock(self.folder / ".index.lock", timing=timing)
+        self._journal = Journal(self.folder, self.history)
+        self._cache: tuple[Signature, State] | None = None
+        self._opened = False
+
+    def read(self) -> State:
+        """Read the index; free of parsing while the file has not changed.
+
+        Raises:
+            DamagedIndex: ``index-damaged``.
+        """
+        try:
+            if self._cache is not None and signature(os.lstat(self.path)) == self._cache[0]:
+                return self._cache[1]
+            data, signed = read_regular(self.path, MAX_INDEX_BYTES)
+        except FileNotFoundError:
+            return _EMPTY
+        except Unfit as unfit:
+            if unfit.reason == MISSING:
+                return _EMPTY
+            raise DamagedIndex(str(self.path), unfit.reason) from None
+        try:
+            state = state_of(decode(data))
+        except Damage as damage:
+            raise DamagedIndex(str(self.path), damage.reason, damage.index) from None
+        settled = time.time_ns() - signed[0] > _TICK
+        self._cache = (signed, state) if settled else None
+        return state
+
+    def current(self) -> State:
+        """Read the index with the noted access times folded in.
+
+        Raises:
+            DamagedIndex: ``index-damaged``.
+        """
+        state = self.read()
+        latest = self.access.read()
+        return attrs.evolve(state, records=folded(state.records, latest)) if latest else state
+
+    async def open(self) -> None:
+        """The first time, put right what was left half done, if that is free.
+
+        Nothing is written when somebody holds the lock or the folder is read-only (D25).
+
+        Raises:
+            DamagedIndex: ``index-damaged``.
+        """
+        if self._opened:
+            return
+        half_done = await to_thread.run_sync(self._is_half_done)
+        # Busy or read-only: the next mutation puts it right, or says why not.
+        with suppress(StorageError):
+            if half_done:
+                await self.lock.run(self._settle, at_once=True)
+        self._opened = True
+
+    async def change(self, step: Step, *, fence: str | None = None) -> tuple[State, Change]:
+        """Reload under the lock, let a pure step decide, then write.
+
+        The former body is kept, the new one renamed into place, and the index last. From the first
+        rename on it is not interrupted (D21).
+
+        Args:
+            step: What to do.
+            fence: Index revision that must still be current under the lock.
+
+        Returns:
+            The index after the change, and the change.
+
+        Raises:
+            DocumentConflictError: ``revision-conflict``.
+            StorageError: The lock or a file fails; the old state stays.
+            MnemonError: What ``step`` raises; nothing is written.
+        """
+        await to_thread.run_sync(ensure_directory, self.folder)
+        return await self.lock.run(partial(self._change, step, fence))
+
+    async def close(self) -> None:
+        """Fold the access log, if that is free; may be repeated."""
+        with suppress(StorageError):
+            if await to_thread.run_sync(self.access.path.exists):
+                await self.lock.run(self.fold, at_once=True)
+
+    def fold(self, lock: HeldLock) -> None:
+        """Write the noted access times into the index.
+
+        Raises:
+            StorageError: The index is damaged or cannot be written.
+        """
+        before = self.read()
+        state = self.current()
+        if state.records != before.records:
+            lock.commit([Replacement(path=self.path, data=encode(state.records))])
+        self.access.clear()
+
+    def look(self, record: DocumentRecord) -> Found:
+        """Read a body; see `BodyFolder.look`."""
+        return self.bodies.look(record)
+
+    def former(self, record: DocumentRecord) -> dict[int, str]:
+        """Read former bodies; see `History.former`."""
+        return self.history.former(record)
+
+    def unindexed(self, state: State) -> list[str]:
+        """Return relative paths of Markdown files that no record names."""
+        known = {record.relative_path for record in state.records}
+        found = (
+            f"{self.folder.name}/{status}/{name}"
+            for status, names in self.bodies.places().items()
+            for name in names
+            if name.endswith(".md")
+        )
+        return sorted(path for path in found if path not in known)
+
+    def _is_half_done(self) -> bool:
+        return self._journal.exists() or _repair.is_needed(self.read(), self.bodies)
+
+    def _settle(self, _lock: HeldLock) -> None:
+        """Undo or complete what a dead writer began."""
+        state = self.read()
+        died = self._journal.exists()
+        self._journal.undo(state.by_id)
+        if died or _repair.is_needed(state, self.bodies):
+            _repair.repair(state, self.bodies, self.history)
+
+    def _change(self, step: Step, fence: str | None, lock: HeldLock) -> tuple[State, Change]:
+        if self._journal.exists() or not self._opened:
+            self._settle(lock)
+        before = self.current()
+        if fence is not None and before.revision != fence:
+            raise DocumentConflictError(
+                "the documents changed since this operation was prepared; look again",
+                expected=fence,
+                current=before.revision,
+            )
+        change = step(before, self)
+        self._write(lock, change)
+        after = state_of(change.records)
+        with suppress(OSError):
+            # Every writer renames, so the inode tells the next version from this one.
+            self._cache = (signature(os.lstat(self.path)), after)
+        return after, change
+
+    def _write(self, lock: HeldLock, change: Change) -> None:
+        document, former = change.document, change.former
+        target = self.folder.parent / document.relative_path
+        ensure_directory(target.parent)
+        replacements = [
+            Replacement(path=target, data=change.data),
+            Replacement(path=self.path, data=encode(change.records)),
+        ]
+        if former is not None:
+            replacements.insert(0, self.history.keep(former.record, former.data))
+        lock.check()
+        self._journal.begin(document, change.data, kept=former is not None)
+        try:
+            lock.commit(replacements)
+        except BaseException:
+            # Whatever was renamed is taken back at once, as after a death.
+            with suppress(StorageError):
+                self._journal.undo(self.read().by_id)
+            raise
+        self._finish(change)
+
+    def _finish(self, change: Change) -> None:
+        """Clear away what the committed index no longer needs; the next opening would do it too."""
+        if change.leaving is not None:
+            with suppress(OSError):
+                (self.folder.parent / change.leaving.relative_path).unlink()
+        if change.former is not None:
+            self.history.prune(change.document)
+        self.access.clear()
+        self._journal.end()
