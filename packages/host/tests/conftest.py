@@ -35,6 +35,11 @@ from dsh_mnemon_core.sdk import (
 )
 from dsh_mnemon_core.view import Reminders
 from dsh_mnemon_host import MemoryHost
+from dsh_mnemon_source_memory_spaces.testing import (
+    ReferenceService,
+    reference_manifest,
+    reference_provider,
+)
 
 
 @pytest.fixture
@@ -47,6 +52,9 @@ RUNTIME = Row(id="mnemon-source-runtime", module="dsh_mnemon_source_runtime")
 LAYERED = Row(
     id="mnemon-strategy-default-three-tier", module="dsh_mnemon_strategy_default_three_tier"
 )
+GENERAL = Row(id="mnemon-strategy-general", module="dsh_mnemon_strategy_general")
+DOCUMENTS = Row(id="mnemon-source-documents", module="dsh_mnemon_source_documents")
+SPACES = Row(id="mnemon-source-memory-spaces", module="dsh_mnemon_source_memory_spaces")
 
 
 @attrs.frozen
@@ -136,7 +144,8 @@ class Told:
 class ToldSource:
     """The Source runtime over a `Told`."""
 
-    def __init__(self, told, manifest, key):
+    def __init__(self, told, manifest, key, granted):
+        self.granted = granted
         self.told = told
         self.manifest = manifest
         self.key = told.key = key
@@ -169,7 +178,7 @@ class ToldSource:
             id=f"{self.key}/grant",
             source_instance_key=self.key,
             schema=f"dsh-mnemon.{self.manifest.type_id}/v1",
-            value={},
+            value=self.granted,
             revision=request.expected_revision,
             consistency=self.manifest.consistency,
         )
@@ -207,8 +216,10 @@ class ToldSource:
 _FREE = {"type": "object"}
 
 
-def told_source(told, *, type_id="runtime", management=True, authority=None):
-    """Define the told Source: one route ``look``, one action ``mutate``."""
+def told_source(
+    told, *, type_id="runtime", management=True, authority=None, action="mutate", grant=()
+):
+    """Define the told Source: one route ``look``, one action, ``mutate`` unless it is named."""
     manifest = SourceManifest(
         type_id=type_id,
         package_name=f"told-{type_id}",
@@ -235,7 +246,7 @@ def told_source(told, *, type_id="runtime", management=True, authority=None):
         ),
         actions=(
             ActionManifest(
-                id="mutate",
+                id=action,
                 description="Change.",
                 capability="write",
                 input_schema=_FREE,
@@ -246,7 +257,9 @@ def told_source(told, *, type_id="runtime", management=True, authority=None):
     )
     return SourceDefinition(
         manifest=manifest,
-        create=lambda context: ToldSource(told, manifest, context.source_instance_key),
+        create=lambda context: ToldSource(
+            told, manifest, context.source_instance_key, {"memoryBodyIds": list(grant)}
+        ),
     )
 
 
@@ -293,6 +306,79 @@ def plain_strategy(*, type_id="plain", guidance=GUIDANCE, mode="eager", workflow
     return StrategyDefinition(
         manifest=manifest, compose=compose, action_workflow=rule, create_turn=policy
     )
+
+
+@attrs.frozen
+class Full:
+    """All three Sources, with Memory Spaces over services in memory that do as a test tells them.
+
+    Attributes:
+        native: Behind the Provider that stands for the native engine.
+        other: Behind ``other``, a third-party Provider.
+    """
+
+    home: Home
+    native: ReferenceService
+    other: ReferenceService
+
+    def rows(self, *more, strategy=LAYERED, documents=None, spaces=None):
+        """Return the rows; ``documents`` and ``spaces`` are configurations."""
+        config = {"providers": ["native_in_memory", "other_in_memory"], **(spaces or {})}
+        return (
+            RUNTIME,
+            attrs.evolve(DOCUMENTS, config=documents or {}),
+            attrs.evolve(SPACES, config=config),
+            strategy,
+            *more,
+        )
+
+    def open(self, *more, general=False, documents=None, spaces=None, settings=None):
+        """Open a Host under Layered, or under General."""
+        strategy = GENERAL if general else LAYERED
+        rows = self.rows(*more, strategy=strategy, documents=documents, spaces=spaces)
+        return self.home.open(*rows, settings=settings)
+
+    async def space(self, host, name, **more):
+        """Create an active Space and return its id."""
+        request = {"name": name, "description": name, "active": True, **more}
+        created = await host.change(
+            "memory-spaces", "body-create", {"request": request}, capability="write"
+        )
+        return created.value["body"]["id"]
+
+    async def connect(self, host, provider="other"):
+        """Switch a third-party Provider on; the namespaces of its service become Spaces."""
+        request = {"providerId": provider, "settings": {}}
+        await host.change(
+            "memory-spaces", "provider-service-update", request, capability="maintain"
+        )
+
+    def kept(self, space, service=None):
+        """Return what a Space holds, in the order in which it came."""
+        return [item.content for item in (service or self.native).namespaces[space]]
+
+
+@pytest.fixture
+def provider_module(monkeypatch):
+    """Make a module that exposes a Provider in memory."""
+
+    def make(type_id, service, **said):
+        module = ModuleType(f"{type_id.replace('-', '_')}_in_memory")
+        manifest = reference_manifest(type_id, **said)
+        module.provider = reference_provider(service, manifest=manifest)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        return module.__name__
+
+    return make
+
+
+@pytest.fixture
+def full(home, provider_module):
+    """All three Sources over services in memory."""
+    native, other = ReferenceService(), ReferenceService()
+    provider_module("native", native, origin="native", fields=[], secrets=[])
+    provider_module("other", other)
+    return Full(home, native, other)
 
 
 @pytest.fixture

@@ -103,6 +103,20 @@ async def test_the_revision_moves_with_what_it_is_about(home, rows):
         assert caught.value.code == "composition-moved"
 
 
+@pytest.mark.requirement("host:compose:list")
+async def test_an_entry_without_a_list_of_providers_has_no_children(home, told, told_rows):
+    """Options called `providers` of another plugin need not be a list of modules."""
+    source, strategy = told_rows(source={"type_id": "memory-spaces"})
+    for providers, names in (
+        (5, None),
+        (["some_module.sub", {"use": "other_module"}], ["some-module", "other-module"]),
+    ):
+        row = attrs.evolve(source, config={"providers": providers})
+        async with home.open(row, strategy) as host:
+            children = entry(await host.composition.describe(), "told").get("children")
+        assert (children and [child["packageName"] for child in children]) == names
+
+
 # -- changing -------------------------------------------------------------------------------------
 
 

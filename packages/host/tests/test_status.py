@@ -15,6 +15,7 @@ async def test_a_healthy_host(home):
         assert await status(host) == {
             "healthy": True,
             "version": version("dsh-mnemon-host"),
+            "commandFound": False,
             "writeEnabled": True,
             "memorySpaces": dict.fromkeys(
                 ("total", "active", "healthy", "unhealthy", "providerDisabled"), 0

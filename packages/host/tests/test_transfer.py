@@ -36,10 +36,11 @@ def test_a_draft_is_read_with_its_defaults():
     read = read_draft(value, "d.json")
     assert [memory.to_json() for memory in read.memories] == [
         {"content": "one", "category": "general", "importance": 3, "tags": [], "entities": [],
-         "source": "cli"},
+         "source": "external"},
         {"content": "two", "category": "general", "importance": 3, "tags": [], "entities": [],
          "source": "user", "created_at": "2026-03-01T12:00:00Z"},
     ]  # fmt: skip
+    assert [memory.source for memory in read.memories] == ["cli", "user"]
     assert read.edges[0].weight == 0.5
 
 
@@ -58,6 +59,10 @@ def test_a_draft_is_read_with_its_defaults():
         ({"schema_version": "1", "insights": [{"content": "x", "tags": ["t"] * 21}]}, "tags"),
         ({"schema_version": "1", "insights": [{"content": "x", "entities": ["t"] * 51}]}, "entit"),
         ({"schema_version": "1", "insights": [{"content": "x", "created_at": "May"}]}, "RFC 3339"),
+        ({"schema_version": "1", "insights": [{"content": "x", "tags": ["a,b"]}]}, "comma"),
+        ({"schema_version": "1", "insights": [{"content": "x", "tags": ["字" * 34]}]}, "100 bytes"),
+        ({"schema_version": "1", "insights": [{"content": "x", "entities": ["字" * 67]}]}, "200"),
+        (draft("x", "y", edges=[edge(0, 1, reason="x" * 1001)]), "reason"),
         (draft("x", edges=[edge(0, 1)]), "only 1 insights"),
         (draft("x", edges=[edge(0, 0)]), "itself"),
         (draft("x", "y", edges=[edge(0, 1, weight=2)]), r"edges\[0\]: weight"),
@@ -115,6 +120,14 @@ def test_batches_hold_every_memory_once_in_order_and_every_edge(sized, size):
     assert joined == sorted((f"m{a}", f"m{b}") for a, b in pairs)
 
 
+def test_more_edges_than_one_import_takes_are_dealt_over_several(monkeypatch):
+    monkeypatch.setattr("dsh_mnemon_host.transfer.draft._MOST_EDGES", 2)
+    pairs = [edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 0)]
+    read = read_draft(draft("a", "b", "c", "d", edges=pairs), "d")
+    parts = [(len(memories), len(edges)) for memories, edges in read.batches(4)]
+    assert parts == [(4, 2), (3, 2)]
+
+
 # -- pieces and Markdown --------------------------------------------------------------------------
 
 
@@ -124,6 +137,10 @@ def test_pieces_fit_and_lose_nothing_but_white_space(text, limit):
     assert all(len(part.encode("utf-8")) <= limit and part.startswith("h: ") for part in parts)
     kept = "".join(part.removeprefix("h: ") for part in parts)
     assert "".join(kept.split()) == "".join(text.split())
+
+
+def test_what_is_blank_in_a_long_paragraph_is_left_out():
+    assert list(pieces("ab\n  \n" + "c" * 30, limit=16)) == ["ab", "c" * 16, "c" * 14]
 
 
 def test_sections_stand_under_their_headings_and_code_has_none():
@@ -179,7 +196,8 @@ CLAUDE = [
         ],
     }
 ]
-PLAIN = [{"role": "user", "content": "A"}, {"role": "tool", "content": "B"}, "noise"]
+PLAIN = [{"role": "user", "content": "A"}, {"role": "tool", "content": "B"}, "noise",
+         {"role": "user", "content": 5}]  # fmt: skip
 
 
 @pytest.mark.requirement("host:transfer:chats")

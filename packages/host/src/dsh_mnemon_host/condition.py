@@ -15,6 +15,7 @@ from dsh_mnemon_core.values import JsonObject
 from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host._finding import Finding, Level
+from dsh_mnemon_host._plane_findings import document_findings, space_findings
 from dsh_mnemon_host._store_findings import over_limit, store_findings, unreadable_store
 from dsh_mnemon_host.agent_host import FEATURES, AgentHost
 from dsh_mnemon_host.memory_host import MemoryHost
@@ -35,18 +36,24 @@ Place: TypeAlias = Literal["ready", "missing", "read-only", "unreadable", "block
 """How a folder of the storage stands; ``missing`` ones are created at the first write."""
 
 
-async def read_condition(host: MemoryHost) -> dict[str, Any]:
+async def read_condition(host: MemoryHost, *, thorough: bool = False) -> dict[str, Any]:
     """Return the condition of a Host as JSON.
+
+    Args:
+        host: The Host.
+        thorough: Whether Providers are asked and every document is read.
 
     Returns:
         ``{version, workspace {path, isWorktree}, storage {scope, root, userRoot, places},
         writeEnabled, composition {servingGenerationId?, drainingGenerationIds, evaluation,
-        problem?, choicesProblem?}, rows, sources, runtime?, stores?, settings {path, writable,
-        problem?, unknown}, harnesses}``. ``places`` are the folders of the storage as ``{path, state}``, where the
-        state is a `Place`; ``sources`` is the catalogue, with the ``diagnostic`` of a
-        Source that did not answer; ``problem`` says why there is no catalogue; ``runtime`` holds
-        use and hand edits of the default Runtime Source, ``stores`` what its ``diagnose`` says of
-        every root, also while a store is damaged.
+        problem?, choicesProblem?}, rows, sources, runtime?, stores?, spaces?, documents?, settings
+        {path, writable, problem?, unknown}, harnesses}``. ``places`` are the folders of the storage
+        as ``{path, state}``, where the state is a `Place`; ``sources`` is the catalogue, with the
+        ``diagnostic`` of a Source that did not answer; ``problem`` says why there is no catalogue;
+        ``runtime`` holds use and hand edits of the default Runtime Source, ``stores`` what its
+        ``diagnose`` says of every root, also while a store is damaged; ``spaces`` the Memory Spaces
+        and their ``providers``, as far as known or as they answer; ``documents``, only when
+        thorough, the documents that cannot be read.
     """
     graph = await host.graph()
     config, layout = graph.config.config, graph.layout
@@ -72,7 +79,12 @@ async def read_condition(host: MemoryHost) -> dict[str, Any]:
         "settings": _settings(host),
         "harnesses": [_harness(harness) for harness in host.harnesses],
     }
-    told = {"runtime": await _runtime(host), "stores": await _stores(host)}
+    told = {
+        "runtime": await _runtime(host),
+        "stores": await _stores(host),
+        "spaces": await _spaces(host, thorough=thorough),
+        "documents": await _documents(host) if thorough else None,
+    }
     return {**condition, **{key: value for key, value in told.items() if value is not None}}
 
 
@@ -132,6 +144,31 @@ async def _stores(host: MemoryHost) -> list[dict[str, Any]] | None:
         return None
 
 
+async def _spaces(host: MemoryHost, *, thorough: bool) -> dict[str, Any] | None:
+    """Return the Memory Spaces and their Providers; nothing where no Source answers so."""
+    try:
+        session = await host.source("memory-spaces")
+        told = to_wire(await session.read("status" if thorough else "status-summary", {}))
+        services = to_wire(await session.read("provider-services", {}))["services"]
+        keys = ("providerId", "packageName", "state", "code", "reason", "enabled")
+        providers = [{key: item[key] for key in keys if key in item} for item in services]
+        shown = ("id", "name", "active", "providerId", "status", "error")
+        bodies = [{key: item[key] for key in shown if key in item} for item in told["bodies"]]
+        return {**told["memorySpaces"], "providers": providers, "bodies": bodies}
+    except (MnemonError, KeyError, TypeError):  # absent, damaged, or a Source of another make
+        return None
+
+
+async def _documents(host: MemoryHost) -> dict[str, Any] | None:
+    """Return ``{unhealthy, unindexed}``; nothing where no Source answers so."""
+    try:
+        session = await host.source("documents")
+        told = to_wire(await session.read("diagnose"))
+        return {"unhealthy": told["unhealthy"], "unindexed": told["unindexed"]}
+    except (MnemonError, KeyError, TypeError):  # absent, or a Source of another make
+        return None
+
+
 def _settings(host: MemoryHost) -> dict[str, Any]:
     settings = host.settings
     problem = {"problem": str(settings.problem)} if settings.problem else {}
@@ -168,6 +205,8 @@ def diagnose(condition: JsonObject) -> list[Finding]:
         *_settings_findings(condition["settings"]),
         *(_edit_finding(edit) for edit in runtime.get("edits", ())),
         *_store_findings(condition),
+        *space_findings(condition.get("spaces", {})),
+        *document_findings(condition.get("documents", {})),
         *(_place_finding(condition, place) for place in condition["storage"]["places"]),
     ]
 
@@ -252,11 +291,11 @@ def _composition_findings(composition: JsonObject) -> list[Finding]:
 
 def _source_finding(source: JsonObject, stores: Sequence[JsonObject]) -> Finding:
     key: str = source["sourceInstanceKey"]
-    if source["availability"] != "unavailable":
-        return Finding(level="ok", check="source", subject=key, message=source["availability"])
     hints: JsonObject = source.get("hints", {})
     outage: JsonObject = source.get("diagnostic", {})
     file: str | None = hints.get("file")
+    if source["availability"] != "unavailable" and file is None:
+        return Finding(level="ok", check="source", subject=key, message=source["availability"])
     reason: str = hints.get("reason") or outage.get("message") or "it cannot be read"
     where = f" at entry {hints['firstBadIndex']}" if "firstBadIndex" in hints else ""
     texts = [text for store in stores if store["file"] == file for text in store.get("texts", ())]
@@ -264,7 +303,7 @@ def _source_finding(source: JsonObject, stores: Sequence[JsonObject]) -> Finding
         level="error",
         check="source",
         subject=str(file or key),
-        message=f"{key} is unavailable: {reason}{where}",
+        message=f"{key} is {source['availability']}: {reason}{where}",
         code=outage.get("code", "source-unavailable"),
         remedy=(unreadable_store(reason, texts) if file else "Look at the log, then start again."),
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
-from dsh_mnemon_core.errors import AuthorityError, ManagementError
+from dsh_mnemon_core.errors import AuthorityError, MnemonError
 from dsh_mnemon_core.identity import is_default_instance
 from dsh_mnemon_core.scope import OperationScope
 from dsh_mnemon_core.source import ManagementRequest, ManagementResult
+from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.graph import RuntimeGraph
 
@@ -46,6 +47,19 @@ class SourceSession:
         """Perform a management read and return its JSON value."""
         return (await self._execute("read", operation, input, None)).value
 
+    async def pages(
+        self, operation: str, input: Mapping[str, Any]
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Perform a management read page by page, to its end (D45); yields plain JSON."""
+        cursor: str | None = None
+        while True:
+            asked = {**input, **({"cursor": cursor} if cursor else {})}
+            page: dict[str, Any] = to_wire(await self.read(operation, asked))
+            yield page
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                return
+
     async def mutate(
         self, operation: str, input: Any, expected_revision: str | None = None
     ) -> ManagementResult:
@@ -55,10 +69,11 @@ class SourceSession:
         the change is simply prepared again.
         """
         for _ in range(_TRIES if expected_revision is None else 0):
+            fence = await self.revision()
             try:
-                return await self._execute("mutate", operation, input, await self.revision())
-            except ManagementError as error:
-                if error.code != "management-revision-conflict":
+                return await self._execute("mutate", operation, input, fence)
+            except MnemonError as error:
+                if not _overtaken(error, fence):
                     raise
         fence = expected_revision or await self.revision()
         return await self._execute("mutate", operation, input, fence)
@@ -81,6 +96,13 @@ class SourceSession:
                 confirmed=mode == "mutate",
             )
         )
+
+
+def _overtaken(error: MnemonError, fence: str) -> bool:
+    """Tell whether a change was refused only because its fence had moved, early or under a lock."""
+    if error.code == "management-revision-conflict":
+        return True
+    return error.code == "revision-conflict" and error.details.get("expected") == fence
 
 
 def open_source(graph: RuntimeGraph, type_id: str, scope: OperationScope) -> SourceSession:

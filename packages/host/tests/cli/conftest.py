@@ -74,3 +74,38 @@ def edited(shell):
     file = shell.data / "runtime" / "USER.md"
     file.write_text("Prefers a dark theme\n§\nSpeaks Chinese\n", encoding="utf-8")
     return file
+
+
+FULL = """\
+version: 1
+entries:
+  - {id: mnemon, module: dsh_mnemon_host}
+  - {id: mnemon-source-runtime, module: dsh_mnemon_source_runtime}
+  - {id: mnemon-source-documents, module: dsh_mnemon_source_documents}
+  - id: mnemon-source-memory-spaces
+    module: dsh_mnemon_source_memory_spaces
+    config:
+      providers:
+        - dsh_mnemon_provider_mnemon_native
+        - dsh_mnemon_provider_holographic
+        - dsh_mnemon_provider_ghost
+        - {use: dsh_mnemon_provider_mnemon_native, instanceId: broken, config: {engine: none}}
+  - {id: mnemon-strategy-default-three-tier, module: dsh_mnemon_strategy_default_three_tier}
+  - {id: mnemon-strategy-general, module: dsh_mnemon_strategy_general, enabled: false}
+  - {id: mnemon-strategy-light-context, module: dsh_mnemon_strategy_light_context, enabled: false}
+  - {id: mnemon-strategy-ghost, module: dsh_mnemon_strategy_ghost, enabled: false}
+"""
+
+
+@pytest.fixture
+def whole(shell):
+    """A person at a terminal, with every Source and the native engine."""
+    shell.profile.write_text(FULL, encoding="utf-8")
+    return shell
+
+
+@pytest.fixture
+def space(whole):
+    """The same, with one Memory Space that is called Project."""
+    whole("spaces", "create", "Project")
+    return whole

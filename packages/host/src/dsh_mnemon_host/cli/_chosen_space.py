@@ -16,7 +16,7 @@ __all__ = ("chosen_space", "read_spaces")
 async def read_spaces(session: SourceSession) -> list[dict[str, Any]]:
     """Return every known Space, in the Source's order; asks no Provider."""
     directory: Mapping[str, Any] = to_wire(await session.read("body-directory", {}))
-    return list(directory["items"])
+    return list(directory["bodies"])
 
 
 async def chosen_space(session: SourceSession, given: str | None) -> str:

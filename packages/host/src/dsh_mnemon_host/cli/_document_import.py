@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -44,8 +45,9 @@ async def _import(
 ) -> int:
     """Import every Markdown file of a folder as a document.
 
-    The first heading, else the file's name, is the title. Run it again after a change: a file
-    that is there already with the same body is left alone, one with another body is updated.
+    The first heading, else the file's name, is the title; files of one title are told apart by
+    their names. Run it again after a change: a file that is there already with the same body is
+    left alone, one with another body is updated.
 
     Example: `dsh-mnemon documents import docs --dry-run`
 
@@ -92,14 +94,20 @@ def _read(folder: Path) -> list[_File]:
             raise InputError("import-unreadable", f"{name} cannot be read: {error}") from error
         if text.strip():
             files.append(_File(name, _title(text, path.stem), text))
-    return files
+    count = Counter(file.title for file in files)
+    return [file if count[file.title] == 1 else _told_apart(file) for file in files]
+
+
+def _told_apart(file: _File) -> _File:
+    name = f" ({file.name})"[-_TITLE_CHARACTERS:]
+    return attrs.evolve(file, title=file.title[: _TITLE_CHARACTERS - len(name)] + name)
 
 
 def _title(text: str, fallback: str) -> str:
     for line in text.split("\n"):
-        if line.startswith("# ") and line[2:].strip():
-            return line[2:].strip(" #")[:_TITLE_CHARACTERS]
-    return fallback[:_TITLE_CHARACTERS]
+        if line.startswith("# ") and (title := " ".join(line[2:].strip(" #").split())):
+            return title[:_TITLE_CHARACTERS].strip()
+    return " ".join(fallback.split())[:_TITLE_CHARACTERS].strip()
 
 
 async def _known(host: MemoryHost) -> dict[str, Mapping[str, Any]]:

@@ -43,10 +43,10 @@ async def _list(*, common: Common = _COMMON) -> int:
 def _table(shown: Mapping[str, Any]) -> str:
     rows = [("entry", "state", "what it is", "package")]
     for entry in shown["entries"]:
-        mark = "*" if entry.get("strategyTypeId") == shown["strategyTypeId"] is not None else ""
+        mark = "*" if entry["entryId"] == shown.get("servingEntryId") else ""
         rows.append((entry["entryId"], entry["state"] + mark, _kind(entry), entry["packageName"]))
         rows += [
-            (f"  {child['id']}", child["state"], "Provider", child["package"])
+            (f"  {child['id']}", child["state"], "Provider", child["packageName"])
             for child in entry.get("children", ())
         ]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
@@ -59,9 +59,24 @@ def _table(shown: Mapping[str, Any]) -> str:
         for entry in shown["entries"]
         if "diagnostic" in entry
     ]
+    lines += [
+        f"! {child['id']}: {child['diagnostic']}"
+        for entry in shown["entries"]
+        for child in entry.get("children", ())
+        if child["state"] == "failed"
+    ]
     lines += [f"! saved choices are not in force: {i['message']}" for i in shown["diagnostics"]]
-    lines.append(f"* main Strategy in force: {shown['strategyTypeId'] or 'none'}")
+    lines.append(_in_force(shown))
     return "\n".join(lines)
+
+
+def _in_force(shown: Mapping[str, Any]) -> str:
+    chosen, name = shown["strategyTypeId"], shown.get("servingEntryId")
+    if name is None:
+        return f"No main Strategy is in force; {chosen} is chosen."
+    types = {entry["entryId"]: entry.get("strategyTypeId") for entry in shown["entries"]}
+    apart = "" if types.get(name) == chosen else f"; {chosen} is chosen, but cannot serve"
+    return f"* main Strategy in force: {types.get(name) or name}{apart}"
 
 
 def _kind(entry: Mapping[str, Any]) -> str:

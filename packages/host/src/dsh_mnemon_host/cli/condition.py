@@ -64,7 +64,15 @@ def _summary(condition: JsonObject) -> str:
     lines += [
         f"  edited    {edit['file']} by hand; see `dsh-mnemon doctor`" for edit in runtime["edits"]
     ]
+    spaces: JsonObject = condition.get("spaces", {"bodies": []})
+    lines += [f"  space     {_space(space)}" for space in spaces["bodies"]]
     return "\n".join(lines)
+
+
+def _space(space: JsonObject) -> str:
+    state = "active" if space["active"] else "inactive"
+    off = ", its Provider is switched off" if space["status"] == "provider-disabled" else ""
+    return f"{space['name']} [{space['id']}] at {space['providerId']}: {state}{off}"
 
 
 def _row(row: JsonObject) -> str:
@@ -85,7 +93,7 @@ async def run_doctor(*, common: Common = _COMMON) -> int:
     """
     try:
         async with open_host(common) as host:
-            findings = diagnose(await read_condition(host))
+            findings = diagnose(await read_condition(host, thorough=True))
     except MnemonError as error:
         findings = [opening_failed(error)]
     worst = [item for item in findings if item.level == "error"]

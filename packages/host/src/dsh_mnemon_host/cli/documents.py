@@ -24,6 +24,8 @@ app = App(
 )
 
 Several = Annotated[list[str] | None, Parameter(negative="")]
+Body = Annotated[Path | None, Parameter(allow_leading_hyphen=True)]
+"""A file; a single dash is standard input."""
 
 _TYPE = "documents"
 _COMMON = Common()
@@ -32,7 +34,7 @@ _COMMON = Common()
 @app.command(name="create")
 async def _create(
     title: str,
-    file: Path | None = None,
+    file: Body = None,
     /,
     *,
     content: str | None = None,
@@ -67,7 +69,7 @@ async def _create(
 @app.command(name="update")
 async def _update(
     id: str,
-    file: Path | None = None,
+    file: Body = None,
     /,
     *,
     content: str | None = None,
@@ -168,6 +170,8 @@ async def _search(
     else:
         rows: Sequence[Mapping[str, Any]] = found["results"]
         print_text("\n".join(_row(row) for row in rows) or "Nothing was found.")
+        for item in found.get("unhealthy", ()):
+            print_text(f"! {item['title']} [{item['id']}] cannot be read: {item['reason']}")
     return 0
 
 
@@ -218,7 +222,10 @@ async def _history(id: str, /, *, common: Common = _COMMON) -> int:
         print_json(history)
     else:
         bodies: Sequence[Mapping[str, Any]] = history["revisions"]
-        lines = (f"{item['revision']:>5}  {item['sizeBytes']} bytes" for item in bodies)
+        lines = (
+            f"r{item['revision']}  until {item['replacedAt']}  {item['characters']} characters"
+            for item in bodies
+        )
         print_text("\n".join(lines) or "No former body is kept.")
     return 0
 

@@ -15,7 +15,7 @@ from dsh_mnemon_core.errors import InputError, MnemonError
 from dsh_mnemon_host.cli.invocation import DEFAULT_PROFILE
 from dsh_mnemon_host.cli.output import print_error
 
-__all__ = ("build_app", "main")
+__all__ = ("build_app", "is_logged", "main")
 
 _HELP = """Memory for LLM agents: layered, bounded, visible, composable.
 
@@ -86,9 +86,11 @@ def main(
         0 when all went well, 1 when something was refused or failed, 2 for wrong usage.
     """
     tokens = list(sys.argv[1:] if argv is None else argv)
-    logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="%(levelname)s: %(message)s")
-    # A row that fails is reported by status and doctor; its traceback is for --log-level users.
-    logging.getLogger("dsh_mnemon_core").setLevel(logging.CRITICAL)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(is_logged)
+    logging.basicConfig(
+        handlers=[handler], level=logging.ERROR, format="%(levelname)s: %(message)s"
+    )
     logging.getLogger("dsh_mnemon_host").setLevel(logging.WARNING)
     DEFAULT_PROFILE.set(default_profile)
     as_json = "--json" in (tokens[: tokens.index("--")] if "--" in tokens else tokens)
@@ -111,6 +113,15 @@ def main(
         sys.stderr.write(f"error: cannot write the answer: {error.strerror}\n")
         return 1
     return result if isinstance(result, int) else 0
+
+
+def is_logged(record: logging.LogRecord) -> bool:
+    """Tell whether a line of a log belongs on a person's terminal.
+
+    A row or a Provider that fails is reported by status and doctor, not by its traceback.
+    """
+    package = record.name.partition(".")[0]
+    return package == "dsh_mnemon_host" or not package.startswith("dsh_mnemon_")
 
 
 def _usage(error: CycloptsError) -> InputError:

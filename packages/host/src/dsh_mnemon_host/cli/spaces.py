@@ -48,7 +48,7 @@ def _line(space: Mapping[str, Any]) -> str:
     mark = "*" if space["active"] else " "
     off = "" if space["providerEnabled"] else " (Provider switched off)"
     return (
-        f"{mark} {space['name']} [{space['id']}] {space['provider']['label']}{off}\n"
+        f"{mark} {space['name']} [{space['id']}] {space['providerLabel']}{off}\n"
         f"    {space['description']}"
     )
 
@@ -193,13 +193,13 @@ async def _merge(
         }
         changed = await host.change(_TYPE, "body-merge", request, capability="write")
     answer: dict[str, Any] = to_wire(changed.value)
+    complete = answer["action"] == "merged"
     if common.json:
         print_json(answer)
     else:
-        result: Mapping[str, Any] = answer.get("result", answer)
-        counts = (f"{result[key]} {key}" for key in ("imported", "skipped") if key in result)
-        print_text(f"{result.get('action', 'merged')}: {', '.join(counts) or 'nothing to copy'}")
-    return 0
+        word = "merged" if complete else f"not merged whole ({answer['status']})"
+        print_text(f"{word}: {answer['imported']} copied, {answer['skipped']} were there already")
+    return 0 if complete else 1
 
 
 @app.command(name="providers")
@@ -220,9 +220,10 @@ async def _providers(*, common: Common = _COMMON) -> int:
 
 
 def _service(service: Mapping[str, Any]) -> str:
-    state = "on" if service.get("enabled") else "off"
-    problem = f" - {service['error']}" if service.get("error") else ""
-    return f"{service['providerId']}: {service.get('label', '')} ({state}){problem}"
+    if service["state"] != "ready":
+        return f"{service['providerId']}: {service['state']} - {service['reason']}"
+    state = "on" if service["enabled"] else "off"
+    return f"{service['providerId']}: {service['label']} ({state})"
 
 
 @app.command(name="connect")
@@ -275,6 +276,5 @@ def _changed(value: Any, word: str, common: Common) -> int:
     if common.json:
         print_json(answer)
     else:
-        space: Mapping[str, Any] = answer.get("memoryBody", answer)
-        print_text(f"{word}: {space.get('name', '')} [{space.get('id', '')}]")
+        print_text(f"{word}: {answer['body']['name']} [{answer['body']['id']}]")
     return 0

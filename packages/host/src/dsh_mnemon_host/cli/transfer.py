@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import anyio
 from cyclopts import Parameter
-from dsh_mnemon_core.errors import InputError, StorageError
+from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.files import atomic_write
 from dsh_mnemon_core.wire import to_wire
 
@@ -26,7 +26,7 @@ __all__ = ("export_memories", "import_memories")
 
 _TYPE = "memory-spaces"
 _BATCH = 500
-_COUNTS = ("imported", "skipped", "updated", "edges_inserted")
+_COUNTS = ("imported", "skipped", "updated", "accepted", "edges_inserted")
 _COMMON = Common()
 
 
@@ -63,7 +63,7 @@ async def import_memories(
     async with open_host(common) as host:
         where = await chosen_space(await host.source(_TYPE, capability="import"), space)
         total = dict.fromkeys(_COUNTS, 0)
-        errors: list[Any] = []
+        errors: list[dict[str, Any]] = []
         with progress(len(draft.memories), "importing", quiet=common.json) as bar:
             done = 0
             for memories, edges in draft.batches(_BATCH):
@@ -79,7 +79,7 @@ async def import_memories(
                     # Memories that only come again for the sake of their edges do not count.
                     if first or key == "edges_inserted":
                         total[key] += answer.get(key, 0)
-                errors += _placed(answer.get("errors") or (), done) if first else []
+                errors += _placed(answer["errors"], done if first else None)
                 done += len(memories) if first else 0
                 bar.update(done)
     result = {"memoryBodyId": where, **total, "errors": errors}
@@ -90,12 +90,18 @@ async def import_memories(
     return 1 if errors else 0
 
 
-def _placed(errors: Sequence[Any], start: int) -> list[Any]:
-    """Give errors of one batch their places in the whole draft."""
-    return [
-        {**error, "index": error["index"] + start} if isinstance(error, dict) else error
-        for error in errors
-    ]
+def _placed(errors: Sequence[Mapping[str, Any]], start: int | None) -> list[dict[str, Any]]:
+    """Give errors of one batch their places in the whole draft; some concern no one memory.
+
+    Args:
+        errors: What the Source reported.
+        start: Place of the batch's first memory; absent where all of them came before.
+    """
+    alone = [dict(error) for error in errors if error["index"] is None]
+    if start is None:
+        return alone
+    placed = (error for error in errors if error["index"] is not None)
+    return [*({**error, "index": error["index"] + start} for error in placed), *alone]
 
 
 def _checked(draft: Draft, common: Common) -> int:
@@ -115,6 +121,8 @@ def _told(result: dict[str, Any]) -> str:
         f"{result['imported']} imported, {result['skipped']} were there already, "
         f"{result['edges_inserted']} edges, into {result['memoryBodyId']}"
     ]
+    if result["accepted"]:
+        lines.append(f"{result['accepted']} were accepted, but are not proven durable yet")
     lines += [f"! {json.dumps(error, ensure_ascii=False)}" for error in result["errors"][:20]]
     return "\n".join(lines)
 
@@ -156,10 +164,7 @@ async def export_memories(
     if file is None:
         sys.stdout.write(text)
     else:
-        try:
-            await anyio.to_thread.run_sync(atomic_write, file, text.encode("utf-8"))
-        except OSError as error:
-            raise StorageError("export-failed", f"{file} cannot be written: {error}") from error
+        await anyio.to_thread.run_sync(atomic_write, file, text.encode("utf-8"))
     told = {
         "file": None if file is None else str(file),
         "memoryBodyId": where,

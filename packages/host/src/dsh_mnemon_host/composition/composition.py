@@ -10,6 +10,7 @@ from dsh_mnemon_core.values import configuration_digest
 from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.composition.change import Change, choices_after
+from dsh_mnemon_host.composition.children import read_children
 from dsh_mnemon_host.composition.choices import effective_rows
 from dsh_mnemon_host.composition.entries import Entry, read_entries
 from dsh_mnemon_host.composition.trial import trial, try_view
@@ -36,18 +37,25 @@ class Composition:
         """Describe what takes part.
 
         Returns:
-            ``{revision, writable, strategyTypeId, entries, diagnostics}``. An entry is ``{entryId,
+            ``{revision, writable, strategyTypeId, servingEntryId?, entries, diagnostics}``:
+            ``strategyTypeId`` is the chosen main Strategy, ``servingEntryId`` the entry of the one
+            that serves. An entry is ``{entryId,
             packageName, roles, strategyTypeId?, slot?, label, description, provides, requires,
-            requiredBy, enabled, active, state, writable, config, diagnostic?}``; Sources come
-            first, then Strategies and enhancements, each by name.
+            requiredBy, enabled, active, state, writable, config, diagnostic?, children?}``; Sources
+            come first, then Strategies and enhancements, each by name. ``children`` are the
+            Providers below an entry, as `read_children` describes them.
         """
         entries = await self._entries()
         problem = self._host.choices_problem
+        serving = (await self._host.graph()).evaluation.strategy_instance_key
         return {
             "revision": self._revision(entries),
             "writable": self._host.settings.writable,
-            "strategyTypeId": self._serving(),
-            "entries": [_shown(entry, entries) for entry in entries],
+            "strategyTypeId": self._chosen(),
+            **({"servingEntryId": serving.removeprefix("strategy:")} if serving else {}),
+            "entries": [
+                {**_shown(entry, entries), **(await self._children(entry))} for entry in entries
+            ],
             "diagnostics": [problem.to_wire()] if problem is not None else [],
         }
 
@@ -70,7 +78,7 @@ class Composition:
         shown: dict[str, Any] = {
             "revision": self._revision(entries),
             "changes": _changes(entries, choices),
-            "strategyTypeId": {"from": self._serving(), "to": config.strategy_type_id},
+            "strategyTypeId": {"from": self._chosen(), "to": config.strategy_type_id},
         }
         try:
             shown["before"] = await try_view(serving, host.workspace)
@@ -113,13 +121,18 @@ class Composition:
         await self._host.settings.mutate("mnemon", _operations(choices, self._choices()))
         return await self.describe()
 
+    async def _children(self, entry: Entry) -> dict[str, Any]:
+        host = self._host
+        children = await read_children(entry, await host.graph(), host.workspace)
+        return {"children": children} if children else {}
+
     async def _entries(self) -> tuple[Entry, ...]:
         return await read_entries(self._host.rows.current, self._host.profile.report())
 
     def _choices(self) -> MemoryView:
         return self._host.live.config.config.memory_view
 
-    def _serving(self) -> str | None:
+    def _chosen(self) -> str | None:
         return self._host.live.config.strategy_type_id
 
     def _revision(self, entries: Sequence[Entry]) -> str:

@@ -74,7 +74,7 @@ async def manage_document(
     """Change a document, with the workflow of a root Agent (host.md §8.5, §16).
 
     Returns:
-        ``{success, action, document, snapshot, lineage?, maintenance?, memoryReceipt?}``.
+        ``{success, action, document, snapshot, lineage?, maintenance?, memoryReceipt}``.
 
     Raises:
         AuthorityError: ``writes-disabled``, ``action-unavailable``; ``child-may-not-archive``.
@@ -93,8 +93,9 @@ async def manage_document(
             "child-may-not-archive", "an Agent that another one started may not archive or restore"
         )
 
+    change = {**mutation, "sessionIds": [execution.agent_id]}
+
     async def commit() -> dict[str, Any]:
-        change = {"sessionIds": [execution.agent_id], **mutation}
         return receipt_result(await actions.execute(execution, offer.id, change))
 
     if execution.child:
@@ -102,8 +103,10 @@ async def manage_document(
     view = execution.context.view
     async with execution.work():
         if writes:
-            return await work.write(session, mutation, commit, view)
+            return await work.write(session, change, commit, view)
         document, revision = mutation["id"], arguments.revision
         if arguments.action == "archive":
-            return await work.archive(session, document, revision, view)
-        return await work.restore(session, document, revision)
+            answer = await work.archive(session, document, revision, view)
+        else:
+            answer = await work.restore(session, document, revision)
+        return {**answer, **actions.proof()}

@@ -109,10 +109,10 @@ def _found(evidence: Evidence, arguments: SearchInput) -> dict[str, Any]:
         "query": arguments.query,
         "includeArchived": arguments.include_archived is True,
         "total": len(matches) if total is None else total,
-        "results": [row(item) for item in matches],
+        "results": [_row(item) for item in matches],
     }
     if suggested:
-        shown["suggestions"] = [row(item) for item in suggested]
+        shown["suggestions"] = [_row(item) for item in suggested]
     if evidence.unavailable is not None:
         shown["unavailable"] = evidence.unavailable
     return shown
@@ -120,6 +120,13 @@ def _found(evidence: Evidence, arguments: SearchInput) -> dict[str, Any]:
 
 def _kind(item: EvidenceItem) -> Any:
     return row(item).get("kind")
+
+
+def _row(item: EvidenceItem) -> dict[str, Any]:
+    shown = row(item)
+    revision = str(shown.get("revision", ""))
+    # An update gives it back as the number it is (D42).
+    return {**shown, "revision": int(revision)} if revision.isdecimal() else shown
 
 
 async def read_document(execution: Execution, arguments: ReadInput) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -46,10 +46,12 @@ async def read_status(
     """Summarize the Sources as they are now, and what the pinned View had to do without.
 
     Returns:
-        ``{healthy, error?, version, writeEnabled, memorySpaces, providers, omittedProviderCount,
-        aggregate?, sources: [{source, available, reason?}]}``. The counts are those of the View's
-        Memory Spaces, zero without such a Source; ``healthy`` says whether every installed Source
-        is available, now and in the View, and every active Memory Space answers.
+        ``{healthy, error?, version, commandFound, writeEnabled, memorySpaces, providers,
+        omittedProviderCount, aggregate?, sources: [{source, available, reason?}]}``. The counts are
+        those of the Memory Spaces, zero without such a Source; ``commandFound`` says whether there
+        is a native engine; ``healthy`` whether every installed Source is available, now and in the
+        View, and every Memory Space that was asked answers. A Provider that is not installed is
+        no fault (D27).
     """
     view = execution.context.view
     revisions: Mapping[str, str] = view.consistency.source_revisions
@@ -62,12 +64,12 @@ async def read_status(
     sources = [_source(key, revision, now.get(key)) for key, revision in revisions.items()]
     silent = [f"{item['source']} is unavailable" for item in sources if not item["available"]]
     spaces = await _spaces(execution)
-    told = (spaces.pop("error", None), spaces.pop("unavailable", None))
-    error = "; ".join((*failure, *outages, *silent, *(str(item) for item in told if item)))
+    error = "; ".join((*failure, *outages, *silent, *_faults(spaces)))
     return {
         "healthy": not error,
         **({"error": error[:_ERROR_LIMIT]} if error else {}),
         "version": version("dsh-mnemon-host"),
+        "commandFound": spaces.get("commandFound") is True,
         "writeEnabled": actions.writable(execution),
         **{key: spaces.get(key, value) for key, value in _NO_SPACES.items()},
         **({"aggregate": spaces["aggregate"]} if "aggregate" in spaces else {}),
@@ -82,7 +84,16 @@ async def _spaces(execution: Execution) -> dict[str, Any]:
     try:
         return await inspect(execution, "health")
     except MnemonError as error:
-        return {"error": error.message}
+        return {"unavailable": error.message}
+
+
+def _faults(spaces: Mapping[str, Any]) -> Iterator[str]:
+    """Say what is wrong with Memory Spaces, if anything is."""
+    if "unavailable" in spaces:
+        yield str(spaces["unavailable"])
+    counts: Mapping[str, Any] = spaces.get("memorySpaces", {})
+    if spaces.get("healthy") is False or counts.get("unhealthy"):
+        yield str(spaces.get("error", "a Memory Space does not answer"))
 
 
 async def _look(execution: Execution) -> tuple[dict[str, Any], tuple[str, ...]]:

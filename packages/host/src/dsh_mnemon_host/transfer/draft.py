@@ -14,17 +14,43 @@ from typing import Annotated, Any, Final, Literal, cast
 import attrs
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.instant import parse_utc
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
 
 __all__ = ("MAX_BYTES", "Draft", "DraftEdge", "DraftMemory", "read_draft", "read_lines")
 
 MAX_BYTES: Final = 8_000
 """Longest content of one memory, UTF-8 bytes."""
 
+_MOST_EDGES: Final = 10_000
+"""Edges that one import takes."""
+
+_SPEAKERS: Final = ("user", "agent", "external")
+
 
 def _absent(value: object) -> object:
     """Read 0, the draft's way to leave importance out, as its default."""
     return 3 if value in (None, 0) else value
+
+
+def _short(size: int) -> AfterValidator:
+    """Return the check of one tag or entity: ``size`` bytes, and no comma, which divides lists."""
+
+    def check(value: str) -> str:
+        if len(value.encode("utf-8", "surrogatepass")) > size:
+            raise ValueError(f"it has more than {size} bytes")
+        if "," in value:
+            raise ValueError("it holds a comma")
+        return value
+
+    return AfterValidator(check)
 
 
 class DraftMemory(BaseModel):
@@ -35,10 +61,10 @@ class DraftMemory(BaseModel):
     content: Annotated[str, Field(min_length=1)]
     category: Literal["preference", "decision", "fact", "insight", "context", "general"] = "general"
     importance: Annotated[int, Field(ge=1, le=5), BeforeValidator(_absent)] = 3
-    tags: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=20)] = Field(
+    tags: Annotated[list[Annotated[str, _short(100)]], Field(max_length=20)] = Field(
         default_factory=list[str]
     )
-    entities: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=50)] = Field(
+    entities: Annotated[list[Annotated[str, _short(200)]], Field(max_length=50)] = Field(
         default_factory=list[str]
     )
     source: str | None = None
@@ -62,8 +88,14 @@ class DraftMemory(BaseModel):
         return value
 
     def to_json(self) -> dict[str, Any]:
-        """Return what ``body-import`` takes; unset fields are absent."""
-        return self.model_dump(mode="json", exclude_none=True)
+        """Return what ``body-import`` takes; unset fields are absent.
+
+        Memory Spaces know three speakers; whoever else a draft names is an external one.
+        """
+        taken = self.model_dump(mode="json", exclude_none=True)
+        if self.source not in (None, *_SPEAKERS):
+            taken["source"] = "external"
+        return taken
 
 
 class DraftEdge(BaseModel):
@@ -75,7 +107,7 @@ class DraftEdge(BaseModel):
     target_index: Annotated[int, Field(ge=0)]
     edge_type: Literal["temporal", "semantic", "causal", "entity", "supersedes"]
     weight: Annotated[float, Field(ge=0, le=1, strict=False)] = 0.5
-    reason: str | None = None
+    reason: Annotated[str, Field(max_length=1000)] | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -91,11 +123,12 @@ class Draft:
         Edges between two parts come last, with the memories they join once more: importing those
         again adds nothing, it only finds their ids.
         """
+        apart = [e for e in self.edges if e.source_index // size != e.target_index // size]
         for start in range(0, len(self.memories), size):
             part = range(start, min(start + size, len(self.memories)))
             within = [e for e in self.edges if e.source_index in part and e.target_index in part]
-            yield self._part(part, within)
-        apart = [e for e in self.edges if e.source_index // size != e.target_index // size]
+            yield self._part(part, within[:_MOST_EDGES])
+            apart += within[_MOST_EDGES:]
         for start in range(0, len(apart), size // 2):
             some = apart[start : start + size // 2]
             joined = sorted({place for e in some for place in (e.source_index, e.target_index)})

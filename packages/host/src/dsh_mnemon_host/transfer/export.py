@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
-
-from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.source_session import SourceSession
 
-__all__ = ("EXPORTED_EDGES", "pages", "read_space")
+__all__ = ("EXPORTED_EDGES", "read_space")
 
 EXPORTED_EDGES: Final = frozenset({"causal", "semantic", "supersedes"})
 """Edges that somebody drew; those of time and of entities are drawn again by an import."""
 
 _PAGE: Final = 1000
 _KEYS: Final = ("content", "category", "importance", "tags", "entities", "source")
-
-
-async def pages(
-    session: SourceSession, operation: str, input: Mapping[str, Any]
-) -> AsyncIterator[Mapping[str, Any]]:
-    """Read a management operation page by page, to its end."""
-    cursor: str | None = None
-    while True:
-        asked = {**input, **({"cursor": cursor} if cursor else {})}
-        page: Mapping[str, Any] = to_wire(await session.read(operation, asked))
-        yield page
-        cursor = page.get("nextCursor")
-        if cursor is None:
-            return
 
 
 async def read_space(session: SourceSession, space_id: str) -> tuple[dict[str, Any], bool]:
@@ -42,16 +26,20 @@ async def read_space(session: SourceSession, space_id: str) -> tuple[dict[str, A
     rows: list[Mapping[str, Any]] = []
     complete = True
     asked = {"memoryBodyIds": [space_id], "limit": _PAGE}
-    async for page in pages(session, "list", asked):
+    async for page in session.pages("list", asked):
         rows += page["items"]
         complete = complete and not page.get("truncated", False)
-    rows.sort(key=lambda row: (row.get("createdAt") or "", row["id"]))
+    rows.sort(key=lambda row: (row.get("createdAt") or "", row["content"], row["id"]))
     places = {row["id"]: place for place, row in enumerate(rows)}
-    edges: list[dict[str, Any]] = []
-    async for page in pages(session, "graph", {"memoryBodyIds": [space_id]}):
-        edges += _edges(page.get("edges", ()), places)
-    draft = {"schema_version": "1", "insights": [_insight(row) for row in rows], "edges": edges}
-    return draft, complete
+    edges: dict[tuple[Any, ...], dict[str, Any]] = {}
+    async for page in session.pages("graph", {"memoryBodyIds": [space_id]}):
+        # Two pages may both show an edge between them.
+        edges |= _edges(page["edges"], places)
+    return {
+        "schema_version": "1",
+        "insights": [_insight(row) for row in rows],
+        "edges": list(edges.values()),
+    }, complete
 
 
 def _insight(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,21 +47,23 @@ def _insight(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**shown, **({"created_at": row["createdAt"]} if row.get("createdAt") else {})}
 
 
-def _edges(edges: Sequence[Mapping[str, Any]], places: Mapping[str, int]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+def _edges(
+    edges: Sequence[Mapping[str, Any]], places: Mapping[str, int]
+) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return what an import can draw of these edges, by their ends and kind."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for edge in edges:
         ends = [places.get(_bare(edge[key])) for key in ("sourceId", "targetId")]
-        if edge.get("type") not in EXPORTED_EDGES or None in ends or ends[0] == ends[1]:
+        kind = edge.get("type")
+        if kind not in EXPORTED_EDGES or None in ends or ends[0] == ends[1]:
             continue
-        found.append(
-            {
-                "source_index": ends[0],
-                "target_index": ends[1],
-                "edge_type": edge["type"],
-                "weight": edge.get("weight", 0.5),
-                **({"reason": edge["label"]} if edge.get("label") != edge["type"] else {}),
-            }
-        )
+        found[(*ends, kind)] = {
+            "source_index": ends[0],
+            "target_index": ends[1],
+            "edge_type": kind,
+            "weight": edge.get("weight", 0.5),
+            **({"reason": edge["reason"]} if edge.get("reason") else {}),
+        }
     return found
 
 

@@ -106,6 +106,11 @@ class Actions:
             details=result.value,
         )
 
+    def proof(self) -> dict[str, Any]:
+        """Return the ``memoryReceipt`` of a change that a Source has just committed."""
+        committed = {"status": "succeeded", "completion": "committed"}
+        return {"memoryReceipt": {**committed, "committedAt": iso_utc(self._now())}}
+
     def writable(self, execution: Execution | None = None) -> bool:
         """Tell whether writes are on now and, for a turn, where it is pinned (§8.2)."""
         configs = [self._current()] + ([execution.graph.config] if execution else [])

@@ -35,13 +35,11 @@ class Destination:
     Attributes:
         id: Id of the Space.
         name: What people call it.
-        native: Whether the embedded engine keeps it.
         default: Whether it is the native default store.
     """
 
     id: str
     name: str
-    native: bool = False
     default: bool = False
 
 
@@ -77,7 +75,7 @@ class Destinations:
         default = next((space for space in self.inside if space.default), None)
         return self.session, default or self.inside[0]
 
-    def require_scope(self, code: str, what: str, details: Mapping[str, Any]) -> None:
+    def require_scope(self, code: str, what: str) -> None:
         """Refuse when suitable Spaces exist, but none that this operation may write to (D5).
 
         Raises:
@@ -89,7 +87,7 @@ class Destinations:
             code,
             f"{what} cannot be archived: {self.outside} suitable Memory Space(s) exist, but none "
             "in the scope of this operation; nothing was changed",
-            details={**details, "spacesInScope": 0, "spacesOutsideScope": self.outside},
+            details={"spacesInScope": 0, "spacesOutsideScope": self.outside},
         )
 
 
@@ -125,6 +123,7 @@ async def find_destinations(graph: RuntimeGraph, scope: OperationScope, view: Vi
         view: The operation's View; its grant and offers say what it may write to.
 
     Raises:
+        AuthorityError: ``source-ambiguous``: there are several such Sources, none the default.
         ConflictError: ``write-scope-foreign``: the Source answered for another View or Source.
     """
     session = await _session(graph, scope)
@@ -135,12 +134,25 @@ async def find_destinations(graph: RuntimeGraph, scope: OperationScope, view: Vi
     offer = named_offer(view, types, SPACES_REMEMBER)
     offered = offer is not None and offer.authority is None
     grant = next((g for g in view.read_grants if g.source_instance_key == session.key), None)
-    asked = {"writeScope": {"viewId": view.id, "grant": to_wire(grant.value)}} if grant else {}
+    value: dict[str, Any] = to_wire(grant.value) if grant else {}
+    asked = {"writeScope": {"viewId": view.id, "grant": value}} if grant else {}
     directory = to_wire(await session.read("body-directory", asked))
-    writable = _writable(directory, session.key, view, grant is not None) if offered else set[str]()
-    able = [_destination(item) for item in directory["items"] if _is_able(item)]
-    inside = tuple(space for space in able if space.id in writable)
-    return Destinations(session=session, inside=inside, outside=len(able) - len(inside))
+    writable = _writable(directory, session.key, view, value) if offered else set[str]()
+    able = [item for item in directory.get("bodies", ()) if _is_able(item)]
+    inside = [item for item in able if item["id"] in writable]
+    default = await _default(session) if len(inside) > 1 else None
+    return Destinations(
+        session=session,
+        inside=tuple(
+            Destination(
+                id=item["id"],
+                name=item["name"],
+                default=item.get("native") is True and item["id"] == default,
+            )
+            for item in inside
+        ),
+        outside=len(able) - len(inside),
+    )
 
 
 async def _session(graph: RuntimeGraph, scope: OperationScope) -> SourceSession | None:
@@ -151,18 +163,21 @@ async def _session(graph: RuntimeGraph, scope: OperationScope) -> SourceSession 
     try:
         session = open_source(graph, _TYPE, scope)
         catalog = await graph.attachment.management_catalog(scope)
-    except MnemonError:  # absent, or nothing answers for it
+    except MnemonError as error:  # absent, or nothing answers for it
+        if error.code == "source-ambiguous":
+            raise
         return None
     known = {item["sourceInstanceKey"]: item["availability"] for item in catalog["sources"]}
     return session if known.get(session.key, "unavailable") != "unavailable" else None
 
 
-def _writable(directory: Mapping[str, Any], key: str, view: View, granted: bool) -> set[str]:
-    """Return the ids of the write scope; a Source without one keeps to what is read here."""
+def _writable(
+    directory: Mapping[str, Any], key: str, view: View, grant: Mapping[str, Any]
+) -> set[str]:
+    """Return the ids of the write scope; a Source without one keeps to what the View reads."""
     scope = directory.get("writeScope")
     if scope is None:
-        ids = [item["id"] for item in directory["items"] if item.get("active")] if granted else []
-        return set(ids)
+        return set(cast("Sequence[str]", grant.get("memoryBodyIds", ())))
     if (scope.get("viewId"), scope.get("sourceInstanceKey")) != (view.id, key):
         raise ConflictError(
             "write-scope-foreign", "Memory Spaces answered for another View; nothing was written"
@@ -171,15 +186,12 @@ def _writable(directory: Mapping[str, Any], key: str, view: View, granted: bool)
 
 
 def _is_able(item: Mapping[str, Any]) -> bool:
-    can: Mapping[str, Any] = item["provider"]["capabilities"]
+    can: Mapping[str, Any] = item.get("capabilities", {})
     keeps = can.get("writeMode") == "exact" and can.get("remember") and can.get("forget")
     return bool(item.get("active") and item.get("providerEnabled") and keeps)
 
 
-def _destination(item: Mapping[str, Any]) -> Destination:
-    return Destination(
-        id=item["id"],
-        name=item["name"],
-        native=item["provider"].get("origin") == "native",
-        default=item.get("isDefault") is True,
-    )
+async def _default(session: SourceSession) -> str | None:
+    """Return the id of the native default store; asks no Provider."""
+    default: str | None = (await session.read("status-summary", {})).get("defaultStore")
+    return default

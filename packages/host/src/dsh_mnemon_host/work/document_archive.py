@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
-from dsh_mnemon_core.errors import ConflictError, SourceFault
+from dsh_mnemon_core.errors import ConflictError
 from dsh_mnemon_core.lineage import Lineage, LineageEnd
 from dsh_mnemon_core.source import ManagementResult
 from dsh_mnemon_core.wire import to_wire
@@ -15,7 +14,7 @@ from dsh_mnemon_core.wire import to_wire
 from dsh_mnemon_host.source_session import SourceSession
 from dsh_mnemon_host.work.archive import cold_paths, destination, document_source
 from dsh_mnemon_host.work.destinations import Destination, Destinations
-from dsh_mnemon_host.work.runtime_archive import stored_exactly
+from dsh_mnemon_host.work.runtime_archive import remember_exactly
 
 __all__ = ("ArchivedDocument", "archive_document")
 
@@ -67,9 +66,13 @@ async def archive_document(
             f"document {document_id} is at revision {document['revision']}, not {revision}",
             details={"id": document_id, "revision": document["revision"]},
         )
-    destinations.require_scope(
-        "document-archive-out-of-scope", f"document {document_id}", {"id": document_id}
-    )
+    if document["status"] != "active":
+        raise ConflictError(
+            "document-archived",
+            f"document {document_id} is archived already",
+            details={"id": document_id},
+        )
+    destinations.require_scope("document-archive-out-of-scope", f"document {document_id}")
     request: dict[str, Any] = {"id": document_id, "documentRevision": document["revision"]}
     if not destinations.anywhere:
         return ArchivedDocument(
@@ -159,17 +162,5 @@ async def _index(
         "category": "context",
         "source": "agent",
     }
-    written = await spaces.mutate("remember-many", {"requests": [request]})
-    (answer,) = to_wire(written.value)["results"]
-    end = destination(answer, space.id, content)
-    if end is None and await stored_exactly(spaces, space.id, content, answer):
-        digest = hashlib.sha256(content.encode("utf-8")).hexdigest()
-        end = destination({"action": "stored", "contentSha256": digest}, space.id, content)
-    if end is None:
-        raise SourceFault(
-            "archive-unproven",
-            f"{space.name} did not prove that the document's index is durable; the document stays "
-            "active",
-            details={"id": document["id"], "memoryBodyId": space.id},
-        )
+    (end,) = await remember_exactly(spaces, space, [request], [content])
     return end

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
+from uuid import uuid4
 
 import anyio
 import attrs
@@ -40,6 +42,8 @@ class DocumentWork:
     ) -> dict[str, Any]:
         """Create or update a document; archive the least recently used ones where it must.
 
+        The change is tried first, so that nothing is archived for one that is refused anyway.
+
         Args:
             session: Management of the Documents Source.
             mutation: ``{action, …}`` of sources.md §3.3.
@@ -55,15 +59,16 @@ class DocumentWork:
         """
         async with self._queue:
             room = _Room(session=session, mutation=dict(mutation), view=view)
-            await room.make()
-            try:
-                answer = await commit()
-            except MnemonError as error:
-                if error.code != _FULL:
-                    raise
-                await room.archive_next(error)
-                answer = await commit()
-            return {**answer, **room.maintenance()}
+            with room.telling():
+                for make_room in (room.make, room.archive_next):
+                    try:
+                        return {**await commit(), **_maintenance(room.archived)}
+                    except MnemonError as error:
+                        if error.code != _FULL:
+                            raise
+                        await make_room(error)
+                return {**await commit(), **_maintenance(room.archived)}
+            raise AssertionError  # pragma: no cover - nothing is swallowed above
 
     async def archive(
         self,
@@ -84,13 +89,18 @@ class DocumentWork:
             done = await _with_destinations(
                 session, view, partial(_archive, session, document_id, revision)
             )
-            return {**to_wire(done.result.value), **_maintenance([done], archived=False)}
+            return {**to_wire(done.result.value), **_maintenance([done])}
 
     async def restore(
         self, session: SourceSession, document_id: str, revision: int | None = None
     ) -> dict[str, Any]:
-        """Make a new active document from an archived or former body, with room made for it."""
-        request = {"id": document_id, **({} if revision is None else {"revision": revision})}
+        """Make a new active document from an archived one, or bring a former body back.
+
+        Raises:
+            CapacityError: ``document-capacity``; nothing is archived for the sake of a former body.
+            MnemonError: What the Source refuses.
+        """
+        request = {"id": document_id, "documentRevision": revision}
         async with self._queue:
             result: ManagementResult = await session.mutate("restore", request)
             answer: dict[str, Any] = to_wire(result.value)
@@ -123,47 +133,59 @@ class _Room:
     view: View | None
     archived: list[ArchivedDocument] = attrs.field(factory=list[ArchivedDocument])
 
-    async def make(self) -> None:
+    async def make(self, refusal: MnemonError) -> None:
         """Archive until the change fits."""
-        while True:
-            plan = to_wire(await self.session.read("capacity-plan", self.mutation))
-            if plan["fits"]:
-                return
-            await self._archive_one(plan)
+        while not (plan := await self._plan())["fits"]:
+            await self._archive_one(plan, refusal)
 
     async def archive_next(self, refusal: MnemonError) -> None:
         """Archive one more, because the commit met a fuller store than the plan did."""
-        plan = to_wire(await self.session.read("capacity-plan", self.mutation))
-        try:
-            await self._archive_one(plan)
-        except CapacityError as error:
-            raise error from refusal
+        await self._archive_one(await self._plan(), refusal)
 
-    async def _archive_one(self, plan: Mapping[str, Any]) -> None:
+    async def _plan(self) -> Mapping[str, Any]:
+        plan: Mapping[str, Any] = to_wire(await self.session.read("capacity-plan", self.mutation))
+        return plan
+
+    @contextmanager
+    def telling(self) -> Generator[None]:
+        """Name what is archived already with whatever fails after it."""
+        try:
+            yield
+        except MnemonError as error:
+            if self.archived:
+                archived = [item.id for item in self.archived]
+                error.details = {**error.details, "archivedDocumentIds": archived}
+            raise
+
+    async def _archive_one(self, plan: Mapping[str, Any], refusal: MnemonError) -> None:
         done = {item.id for item in self.archived}
-        candidate = next((c["id"] for c in plan["candidates"] if c["id"] not in done), None)
+        # What is too large by itself does not fit, however much is archived.
+        alone = len(str(self.mutation.get("content", "")).encode("utf-8"))
+        left = () if alone > plan["limit"] else plan["candidates"]
+        candidate = next((c["id"] for c in left if c["id"] not in done), None)
         if candidate is None:
             raise CapacityError(
                 _FULL,
                 f"active documents would take {plan['projected']} of {plan['limit']} bytes, and no "
                 "document is left to archive; shorten this one, or raise the limit",
                 details={"projected": plan["projected"], "limit": plan["limit"]},
-            )
+            ) from refusal
         run = partial(_archive, self.session, candidate, None)
         self.archived.append(await _with_destinations(self.session, self.view, run))
 
-    def maintenance(self) -> dict[str, Any]:
-        return _maintenance(self.archived, archived=True) if self.archived else {}
 
-
-def _maintenance(items: list[ArchivedDocument], *, archived: bool) -> dict[str, Any]:
-    spaces = list(dict.fromkeys(space for item in items for space in item.memory_body_ids))
+def _maintenance(archived: Sequence[ArchivedDocument]) -> dict[str, Any]:
+    """Return ``{maintenance}`` of what was archived; nothing where nothing was (§8.5)."""
+    if not archived:
+        return {}
+    spaces = list(dict.fromkeys(space for item in archived for space in item.memory_body_ids))
+    count = f"{len(archived)} document{'s' if len(archived) > 1 else ''}"
     indexed = f"indexed in {len(spaces)} Memory Space(s)" if spaces else "without an index"
-    told: dict[str, Any] = {
+    told = {
+        "runId": f"host-{uuid4()}",
         "provider": "host",
-        "summary": f"{len(items)} document(s) archived, {indexed}.",
+        "summary": f"{count} archived, {indexed}.",
         "memoryBodyIds": spaces,
+        "archivedDocumentIds": [item.id for item in archived],
     }
-    if archived:
-        told["archivedDocumentIds"] = [item.id for item in items]
     return {"maintenance": told}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
-from dsh_mnemon_core.errors import ConflictError, SourceFault
+from dsh_mnemon_core.errors import ConflictError, MnemonError, SourceFault
 from dsh_mnemon_core.lineage import Lineage, LineageEnd
 from dsh_mnemon_core.source import ManagementResult
 from dsh_mnemon_core.wire import to_wire
@@ -21,11 +21,15 @@ from dsh_mnemon_host.source_session import SourceSession
 from dsh_mnemon_host.work.archive import destination
 from dsh_mnemon_host.work.destinations import Destination, Destinations
 
-__all__ = ("archive_entries", "entry_source", "stored_exactly")
+__all__ = ("archive_entries", "entry_source", "remember_exactly")
 
 _IMPORTANCE: Final = {"critical": 5, "normal": 3, "low": 1}
 _QUERY_CHARACTERS: Final = 500
 _ROWS: Final = 20
+_PAGE: Final = 1000
+_BATCH: Final = 1000
+_TAG_CHARACTERS: Final = 100
+"""As many as every Provider keeps of a tag; names of branches are ASCII, and lineage has them."""
 
 
 async def archive_entries(
@@ -62,7 +66,7 @@ async def archive_entries(
             retryable=True,
         )
     entries: Sequence[Mapping[str, Any]] = to_wire(plan["entries"])
-    ends = await _write(spaces, space, entries)
+    ends = await _written(spaces, space, entries)
     lineage = [
         Lineage(source=entry_source(plan["revision"], place, entry), destination=end)
         for place, (entry, end) in enumerate(zip(entries, ends, strict=True), 1)
@@ -74,37 +78,80 @@ async def archive_entries(
         "maxBytes": budget,
         "lineage": [to_wire(item) for item in lineage],
     }
-    result = await session.mutate("compact-and-mutate", request, plan["viewRevision"])
+    try:
+        result = await session.mutate("compact-and-mutate", request, plan["viewRevision"])
+    except MnemonError as error:
+        # Every entry has a copy by now; a copy is a safe duplicate, and stays (D11).
+        copies = [end.reference for end in ends]
+        error.details = {**error.details, "copies": copies}
+        raise
     return ManagementResult(
         revision=result.revision,
         value={**to_wire(result.value), "maintenance": _maintenance(space, len(entries))},
     )
 
 
-async def _write(
+async def _written(
     spaces: SourceSession, space: Destination, entries: Sequence[Mapping[str, Any]]
 ) -> list[LineageEnd]:
+    """Write every entry, and return where each is proven to be.
+
+    Raises:
+        ConflictError: ``archive-receipt-foreign``.
+        SourceFault: ``archive-unproven``.
+    """
     requests = [_request(space, entry) for entry in entries]
-    result = await spaces.mutate("remember-many", {"requests": requests})
-    answers: Sequence[Mapping[str, Any]] = to_wire(result.value)["results"]
-    if len(answers) != len(entries):
+    contents = [str(entry["content"]) for entry in entries]
+    ends: list[LineageEnd] = []
+    for start in range(0, len(requests), _BATCH):
+        batch = slice(start, start + _BATCH)
+        ends += await remember_exactly(spaces, space, requests[batch], contents[batch])
+    return ends
+
+
+async def remember_exactly(
+    spaces: SourceSession,
+    space: Destination,
+    requests: Sequence[Mapping[str, Any]],
+    contents: Sequence[str],
+) -> list[LineageEnd]:
+    """Write at most a thousand texts to one Space, and return where each is proven to be.
+
+    Raises:
+        ConflictError: ``archive-receipt-foreign``: a receipt names another Space.
+        SourceFault: ``archive-unproven``: one of them is not proven durable.
+    """
+    result = await spaces.mutate("remember-many", {"requests": list(requests)})
+    answers: Sequence[Mapping[str, Any]] = to_wire(result.value).get("results", ())
+    if len(answers) != len(contents):
         raise SourceFault(
-            "archive-unproven", f"{space.name} did not answer for every archived entry"
+            "archive-unproven",
+            f"{space.name} did not answer for every text; what it took is a safe duplicate",
+            details={"memoryBodyId": space.id},
         )
     ends: list[LineageEnd] = []
-    for entry, answer in zip(entries, answers, strict=True):
-        end = destination(answer, space.id, entry["content"])
-        if end is None and await stored_exactly(spaces, space.id, entry["content"], answer):
-            end = _by_digest(space.id, entry["content"], answer)
+    for content, answer in zip(contents, answers, strict=True):
+        end = await _proven(spaces, space, content, answer)
         if end is None:
             raise SourceFault(
                 "archive-unproven",
-                f"{space.name} did not prove that an archived entry is durable; MEMORY.md was not "
-                "changed, and copies already written are safe duplicates",
-                details={"memoryBodyId": space.id, "content": entry["content"]},
+                f"{space.name} did not prove that a text is durable, so nothing was moved; what it "
+                "took is a safe duplicate",
+                details={"memoryBodyId": space.id, "content": content},
             )
         ends.append(end)
     return ends
+
+
+async def _proven(
+    spaces: SourceSession, space: Destination, content: str, answer: Mapping[str, Any]
+) -> LineageEnd | None:
+    """Return where a text is: by its receipt, or because it was there before."""
+    end = destination(answer, space.id, content)
+    if end is None and await _stored_before(spaces, space.id, content, answer):
+        known = {"id": answer.get("id") or answer.get("replaced_id")}
+        end = destination({"action": "stored", **known}, space.id, content)
+    return end
 
 
 def _request(space: Destination, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,38 +161,37 @@ def _request(space: Destination, entry: Mapping[str, Any]) -> dict[str, Any]:
         "category": "context",
         "importance": _IMPORTANCE[entry["importance"]],
         "source": "agent",
-        "tags": [f"branch:{name}" for name in entry.get("branches", ())],
+        "tags": [f"branch:{name}"[:_TAG_CHARACTERS] for name in entry.get("branches", ())],
     }
 
 
-async def stored_exactly(
+async def _stored_before(
     spaces: SourceSession, space_id: str, content: str, answer: Mapping[str, Any]
 ) -> bool:
-    """Tell whether a skipped write is there all the same: recall returns exactly its content."""
+    """Tell whether a skipped write is there all the same: a read returns exactly its content.
+
+    No search finds words that it leaves out, such as a lone exclamation mark, so the Space is
+    leafed through as well.
+    """
     states = {str(answer.get(key, "")).strip().lower() for key in ("action", "status", "state")}
     if "skipped" not in states:
         return False
-    found = to_wire(
-        await spaces.read(
-            "search",
-            {
-                "query": content[:_QUERY_CHARACTERS],
-                "memoryBodyIds": [space_id],
-                "mode": "keyword",
-                "limit": _ROWS,
-            },
-        )
-    )
+    asked = {"query": content[:_QUERY_CHARACTERS], "memoryBodyIds": [space_id]}
+    search = {**asked, "mode": "keyword", "limit": _ROWS}
+    found = to_wire(await spaces.read("search", search))["results"]
+    if _holds(found, space_id, content):
+        return True
+    async for page in spaces.pages("list", {**asked, "limit": _PAGE}):
+        if _holds(page["items"], space_id, content):
+            return True
+    return False
+
+
+def _holds(rows: Sequence[Mapping[str, Any]], space_id: str, content: str) -> bool:
     return any(
-        item.get("memoryBodyId") == space_id and item["content"].strip() == content.strip()
-        for item in found["results"]
+        row.get("memoryBodyId") == space_id and row["content"].strip() == content.strip()
+        for row in rows
     )
-
-
-def _by_digest(space_id: str, content: str, answer: Mapping[str, Any]) -> LineageEnd | None:
-    known = answer.get("replaced_id") or answer.get("id")
-    committed = {"action": "stored", **({"id": known} if known else {})}
-    return destination(committed, space_id, content)
 
 
 def _kept(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -122,11 +123,22 @@ async def _make_room(
         scenario = "management.runtime-capacity"
         async with composed_view(session.graph, session.scope, scenario) as composed:
             return await _make_room(session, mutation, plan, composed)
-    destinations = await find_destinations(session.graph, session.scope, view)
-    destinations.require_scope(
-        "runtime-archive-out-of-scope", "MEMORY.md", {"pending": plan.get("pending")}
-    )
-    if destinations.anywhere:
-        return await archive_entries(session, mutation, plan, host_budget(plan), destinations)
-    request = {"revision": plan["revision"], "mutation": mutation, "maxBytes": host_budget(plan)}
-    return await session.mutate("archive-and-mutate", request, plan["viewRevision"])
+    budget = host_budget(plan)
+    with _handing_back(plan):
+        destinations = await find_destinations(session.graph, session.scope, view)
+        destinations.require_scope("runtime-archive-out-of-scope", "MEMORY.md")
+        if destinations.anywhere:
+            return await archive_entries(session, mutation, plan, budget, destinations)
+        request = {"revision": plan["revision"], "mutation": mutation, "maxBytes": budget}
+        return await session.mutate("archive-and-mutate", request, plan["viewRevision"])
+    raise AssertionError  # pragma: no cover - nothing is swallowed above
+
+
+@contextmanager
+def _handing_back(plan: Mapping[str, Any]) -> Generator[None]:
+    """Give the pending text back with whatever keeps it from being stored."""
+    try:
+        yield
+    except MnemonError as error:
+        error.details = {**error.details, "pending": plan.get("pending")}
+        raise

@@ -1,0 +1,154 @@
+"""``dsh-mnemon compose``."""
+
+import sys
+from types import ModuleType
+
+import pytest
+from dsh_mnemon_core.plugin import MemoryPlugin, ProvidedCapability
+from dsh_mnemon_core.sdk import MEMORY_SERVICE, Contributions, Plugin, install_memory
+from dsh_mnemon_core.slots import define_memory_view_extension
+
+
+@pytest.mark.requirement("host:cli:compose")
+def test_everything_that_the_profile_names_is_listed_with_its_providers(whole):
+    shown = whole.json("compose", "list")
+    spaces = next(e for e in shown["entries"] if e["entryId"] == "mnemon-source-memory-spaces")
+    assert [(c["id"], c["packageName"], c["state"]) for c in spaces["children"]] == [
+        ("mnemon-native", "dsh-mnemon-provider-mnemon-native", "active"),
+        ("holographic", "dsh-mnemon-provider-holographic", "active"),
+        ("dsh_mnemon_provider_ghost", "dsh-mnemon-provider-ghost", "absent"),
+        ("broken", "dsh-mnemon-provider-mnemon-native", "failed"),
+    ]
+    code, out, _ = whole("compose", "list")
+    assert code == 0
+    lines = {line.split()[0]: line for line in out.splitlines()}
+    assert "absent" in lines["mnemon-strategy-ghost"]
+    assert "absent" in lines["dsh_mnemon_provider_ghost"]
+    assert "active*" in lines["mnemon-strategy-default-three-tier"]
+    assert "disabled" in lines["mnemon-strategy-light-context"]
+    assert "enhancement (projection)" in lines["mnemon-strategy-light-context"]
+    assert "! broken: " in out
+    assert "! mnemon-strategy-ghost: " in out
+    assert "! dsh_mnemon_provider_ghost" not in out
+    assert out.endswith("* main Strategy in force: default-three-tier\n")
+
+
+@pytest.mark.requirement("host:cli:compose")
+def test_providers_are_named_also_while_their_source_does_not_run(whole):
+    whole("compose", "disable", "mnemon-source-memory-spaces")
+    shown = whole.json("compose", "list")
+    spaces = next(e for e in shown["entries"] if e["entryId"] == "mnemon-source-memory-spaces")
+    assert {child["state"] for child in spaces["children"]} == {"disabled"}
+    assert [child["packageName"] for child in spaces["children"]] == [
+        "dsh-mnemon-provider-mnemon-native", "dsh-mnemon-provider-holographic",
+        "dsh-mnemon-provider-ghost", "dsh-mnemon-provider-mnemon-native",
+    ]  # fmt: skip
+
+
+@pytest.mark.requirement("host:cli:compose")
+def test_a_change_is_previewed_made_and_taken_back(whole):
+    whole("runtime", "add", "--target", "user", "Prefers answers in British English " * 5)
+    arguments = ("--strategy", "general", "--disable", "mnemon-source-memory-spaces")
+    code, out, _ = whole("compose", "preview", *arguments)
+    assert code == 0
+    assert "mnemon-source-memory-spaces: on -> off" in out
+    assert "main Strategy: default-three-tier -> general" in out
+    assert "routes: - source:mnemon-source-memory-spaces/inspect" in out
+    assert "actions: - source:mnemon-source-memory-spaces/manage-spaces" in out
+    assert "source:mnemon-source-memory-spaces: routed, " in out
+    assert whole.json("compose", "preview", *arguments)["strategyTypeId"]["to"] == "general"
+    assert whole.json("compose", "list")["strategyTypeId"] == "default-three-tier"
+    code, out, _ = whole("compose", "strategy", "general")
+    assert (code, "general" in out.splitlines()[-1]) == (0, True)
+    assert (
+        whole.json("compose", "enable", "mnemon-strategy-light-context")["strategyTypeId"]
+        == "general"
+    )
+    code, out, _ = whole("compose", "disable", "mnemon-strategy-light-context")
+    assert code == 0
+    assert whole("compose", "preview", "--strategy", "general")[1].startswith(
+        "Everything is like that already."
+    )
+
+
+@pytest.mark.requirement("host:cli:compose")
+def test_what_cannot_be_says_why_and_changes_nothing(whole):
+    before = whole.json("compose", "list")
+    code, out, _ = whole("compose", "preview", "--enable", "mnemon-strategy-ghost")
+    assert code == 1
+    assert "This cannot be: " in out
+    assert "[entry-unusable]" in out
+    for arguments, error in (
+        (("enable", "mnemon-strategy-ghost"), "entry-unusable"),
+        (("enable", "mnemon-strategy-generl"), "entry-unknown"),
+        (("disable", "mnemon"), "entry-locked"),
+        (("strategy", "best"), "strategy-unknown"),
+        (("preview",), "change-empty"),
+    ):
+        assert whole.json("compose", *arguments, code=1)["error"]["code"] == error
+    assert whole.json("compose", "list") == before
+    assert whole("compose", "enable")[0] == 2
+
+
+FEW = """\
+version: 1
+entries:
+  - {id: mnemon, module: dsh_mnemon_host}
+  - {id: a, module: dsh_mnemon_source_runtime}
+  - {id: general, module: dsh_mnemon_strategy_general, enabled: false}
+  - {id: light, module: dsh_mnemon_strategy_light_context, enabled: false}
+"""
+
+
+@pytest.mark.requirement("host:cli:compose")
+def test_what_serves_is_told_apart_from_what_is_chosen(whole):
+    whole.profile.write_text(FEW, encoding="utf-8")
+    _, out, _ = whole("compose", "list")
+    assert out.splitlines()[-1] == "No main Strategy is in force; default-three-tier is chosen."
+    _, out, _ = whole("compose", "preview", "--enable", "general")
+    assert "There is no View now: " in out
+    assert "actions: + source:a/mutate" in out
+    _, out, _ = whole("compose", "enable", "general")
+    assert out.splitlines()[-1] == (
+        "* main Strategy in force: general; default-three-tier is chosen, but cannot serve"
+    )
+
+
+def test_a_view_that_cannot_be_now_is_told_beside_the_one_that_could(whole):
+    whole.configure("memoryView: {entries: {mnemon-source-documents: {enabled: false}}}\n")
+    code, out, _ = whole("compose", "preview", "--enable", "mnemon-source-documents")
+    assert code == 0
+    assert "  routes: + source:mnemon-source-documents/search" in out
+    assert "source:mnemon-source-documents: nothing -> routed, " in out
+
+
+@pytest.mark.requirement("host:cli:compose")
+def test_saved_choices_that_are_not_in_force_are_told(whole, monkeypatch):
+    said = MemoryPlugin(
+        package_name="needy",
+        label={"en": "Needy", "zh-CN": "x"},
+        description={"en": "Needs what nobody has.", "zh-CN": "x"},
+        roles=("strategy-extension",),
+        provides=(ProvidedCapability(id="needy"),),
+        requires=("nobody.has.this",),
+    )
+    definition = define_memory_view_extension(
+        type_id="needy", package_name="needy", slot="projection", contribute=lambda *_: None
+    )
+
+    def apply(ctx, _config):
+        install_memory(ctx, Contributions(plugin=said, strategy_extensions=(definition,)))
+
+    module = ModuleType("needy")
+    module.plugin = Plugin(
+        name="needy", apply=apply, requires=(MEMORY_SERVICE,), memory_plugin=said
+    )
+    monkeypatch.setitem(sys.modules, "needy", module)
+    rows = FEW.replace("enabled: false", "enabled: true", 1)
+    whole.profile.write_text(
+        rows + "  - {id: needy, module: needy, enabled: false}\n", encoding="utf-8"
+    )
+    whole.configure("memoryView: {entries: {needy: {enabled: true}}}\n")
+    code, out, _ = whole("compose", "list")
+    assert code == 0
+    assert "! saved choices are not in force: " in out

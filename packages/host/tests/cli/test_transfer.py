@@ -1,0 +1,221 @@
+"""``dsh-mnemon import`` and ``dsh-mnemon export``."""
+
+import io
+import json
+import sys
+
+import pytest
+from dsh_mnemon_host.cli import transfer
+
+
+def draft(*contents, edges=(), **more):
+    insights = [{"content": content, **more} for content in contents]
+    return {"schema_version": "1", "insights": insights, "edges": list(edges)}
+
+
+def edge(source, target, **more):
+    return {"source_index": source, "target_index": target, "edge_type": "causal", **more}
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(value, name="draft.json"):
+        path = tmp_path / name
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def contents(shell, space="Project"):
+    out = shell("export", "--space", space)[1]
+    return [item["content"] for item in json.loads(out)["insights"]]
+
+
+@pytest.mark.requirement("host:cli:import")
+def test_a_draft_is_checked_imported_and_imported_again(space, file):
+    path = file(
+        draft("one", "two", "three", edges=[edge(0, 1, weight=0.7, reason="so")], source="claude")
+    )
+    assert space("import", path, "--dry-run")[:2] == (
+        0, "Dry run: 3 memories and 1 edges, all of them fit. Nothing was imported.\n",
+    )  # fmt: skip
+    assert space.json("import", path, "--dry-run") == {"dryRun": True, "insights": 3, "edges": 1}
+    assert contents(space) == []
+    code, out, _ = space("import", path)
+    assert (code, out) == (0, "3 imported, 0 were there already, 1 edges, into default\n")
+    again = space.json("import", path)
+    assert (again["imported"], again["skipped"], again["errors"]) == (0, 3, [])
+    assert sorted(contents(space)) == ["one", "three", "two"]
+    (row,) = space.json("recall", "three")["results"]
+    assert row["source"] == "external"
+
+
+@pytest.mark.requirement("host:cli:import")
+def test_an_export_is_a_draft_that_imports_the_same(space, file):
+    memory = {"category": "decision", "importance": 5, "tags": ["db"], "entities": ["Anna"]}
+    value = draft("one", "two", edges=[edge(0, 1)], source="user",
+                  created_at="2026-01-02T03:04:05Z", **memory)  # fmt: skip
+    space("import", file(value))
+    written = file("", "out.json")
+    assert space.json("export", written, code=1)["error"]["code"] == "file-exists"
+    told = space.json("export", written, "--force")
+    assert told == {
+        "file": str(written), "memoryBodyId": "default", "insights": 2, "edges": 1,
+        "complete": True,
+    }  # fmt: skip
+    exported = json.loads(written.read_text(encoding="utf-8"))
+    assert exported["insights"][0] == {
+        "content": exported["insights"][0]["content"], **memory, "source": "user",
+        "created_at": "2026-01-02T03:04:05Z",
+    }  # fmt: skip
+    space("spaces", "create", "Copy")
+    copied = space.json("import", written, "--space", "Copy")
+    assert (copied["imported"], copied["edges_inserted"]) == (2, 1)
+    _, out, _ = space("export", written.with_name("b.json"), "--space", "Copy")
+    assert out.startswith("2 memories and 1 links written to ")
+    again = json.loads(written.with_name("b.json").read_text(encoding="utf-8"))
+    assert again == exported
+
+
+@pytest.mark.requirement("host:cli:import")
+@pytest.mark.parametrize("kind", ["causal", "semantic", "supersedes"])
+def test_links_that_somebody_drew_go_out_and_come_in_again(space, file, kind):
+    drawn = {**edge(1, 0), "edge_type": kind, "weight": 0.7}
+    space("import", file(draft("a first rule", "another thing", edges=[drawn])))
+    exported = json.loads(space("export")[1])
+    ends = {
+        (exported["insights"][item["source_index"]]["content"],
+         exported["insights"][item["target_index"]]["content"], item["edge_type"], item["weight"])
+        for item in exported["edges"]
+    }  # fmt: skip
+    assert ends == {("another thing", "a first rule", kind, 0.7)}
+    space("spaces", "create", "Copy")
+    copied = space.json("import", file(exported, "again.json"), "--space", "Copy")
+    assert (copied["edges_inserted"], copied["errors"]) == (1, [])
+
+
+@pytest.mark.requirement("host:cli:import")
+def test_lines_chats_and_folders_are_imported(space, file, tmp_path):
+    lines = file('{"content": "a line"}\n{"content": "another"}\n', "x.jsonl")
+    assert space.json("import", lines)["imported"] == 2
+    chat = file([{"role": "user", "content": "Hello"}], "chat.json")
+    assert space.json("import", chat, "--format", "chat")["imported"] == 1
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("# A\nsome words, and more", encoding="utf-8")
+    assert space.json("import", notes)["imported"] == 1
+    out = space("export", "--format", "jsonl")[1]
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert {row["content"] for row in rows} == {
+        "a line", "another", "User: Hello", "a.md › A\n\nsome words, and more",
+    }  # fmt: skip
+    again = file(out, "again.jsonl")
+    assert space.json("import", again)["skipped"] == 4
+
+
+@pytest.mark.requirement("host:cli:import")
+def test_what_does_not_fit_is_refused_before_anything_is_imported(space, file):
+    many = [f"m{n}" for n in range(600)]
+    for wrong in ({"content": ""}, {"content": "x", "tags": ["a,b"]}, {"content": "字" * 2667}):
+        value = draft(*many)
+        value["insights"].append(wrong)
+        error = space.json("import", file(value), code=1)["error"]
+        assert error["code"] == "draft-invalid"
+        assert "insights[600]" in error["message"]
+    assert contents(space) == []
+    assert space.json("import", file("{}"), "--space", "x", code=1)["error"]["code"]
+    assert space.json("import", "nowhere.json", code=1)["error"]["code"] == "import-unreadable"
+
+
+@pytest.mark.requirement("host:cli:import")
+def test_an_import_that_was_cut_off_is_run_again_without_doubles(space, file, monkeypatch):
+    monkeypatch.setattr(transfer, "_BATCH", 2)
+    value = draft(*(f"m{n}" for n in range(5)), edges=[edge(0, 4), edge(1, 0), edge(2, 3)])
+    path = file(value)
+    from dsh_mnemon_core.errors import StorageError
+    from dsh_mnemon_host.memory_host import MemoryHost
+
+    change, calls = MemoryHost.change, []
+
+    async def cut(self, *arguments, **named):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise StorageError("disk-full", "no room")
+        return await change(self, *arguments, **named)
+
+    monkeypatch.setattr(MemoryHost, "change", cut)
+    assert space.json("import", path, code=1)["error"]["code"] == "disk-full"
+    assert len(contents(space)) == 2
+    done = space.json("import", path)
+    assert (done["imported"], done["skipped"], done["edges_inserted"]) == (3, 2, 3)
+    assert len(contents(space)) == 5
+
+
+@pytest.mark.requirement("host:cli:import")
+def test_memories_that_failed_are_named_by_their_places(space, file, monkeypatch):
+    monkeypatch.setattr(transfer, "_BATCH", 2)
+    from dsh_mnemon_core.sdk import ManagementResult
+    from dsh_mnemon_host.memory_host import MemoryHost
+
+    async def partly(self, _type, _operation, request, **_):
+        count = len(request["insights"])
+        alone = {"index": None, "code": "edges-unsupported", "message": "left out"}
+        first = {"index": count - 1, "code": "disk-full", "message": "no room"}
+        counts = {"imported": count - 1, "skipped": 0, "updated": 0, "edges_inserted": 0}
+        value = {**counts, "accepted": 1, "errors": [first, *([alone] if request["edges"] else [])]}
+        return ManagementResult(revision="r", value=value)
+
+    monkeypatch.setattr(MemoryHost, "change", partly)
+    path = file(draft("a", "b", "c", edges=[edge(0, 2)]))
+    result = space.json("import", path, code=1)
+    assert [item["index"] for item in result["errors"]] == [1, 2, None]
+    assert (result["imported"], result["accepted"]) == (1, 2)
+    code, out, _ = space("import", path)
+    assert code == 1
+    assert "2 were accepted, but are not proven durable yet" in out
+    assert out.count("! {") == 3
+
+
+@pytest.mark.requirement("host:cli:import")
+def test_a_forgotten_memory_is_in_no_export(space):
+    kept = space.json("remember", "to be forgotten")["result"]["id"]
+    space("remember", "to be kept")
+    space("forget", kept)
+    assert contents(space) == ["to be kept"]
+
+
+def test_a_long_space_is_exported_whole(space, file):
+    value = draft(*(f"memory number {n}" for n in range(1203)))
+    assert space.json("import", file(value))["imported"] == 1203
+    assert len(set(contents(space))) == 1203
+
+
+def test_an_export_that_cannot_be_written_says_so(space, tmp_path):
+    (tmp_path / "file").write_text("x")
+    code, _, err = space("export", tmp_path / "file" / "x.json")
+    assert code == 1
+    assert str(tmp_path / "file") in err
+
+
+def test_an_incomplete_export_says_so(space, monkeypatch):
+    async def cut(*_):
+        return {"schema_version": "1", "insights": [], "edges": []}, False
+
+    monkeypatch.setattr(transfer, "read_space", cut)
+    code, out, err = space("export")
+    assert code == 1
+    assert json.loads(out)["insights"] == []
+    assert "this is not all" in err
+
+
+def test_a_bar_is_shown_to_a_person(space, file, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert space("import", file(draft("a", "b")))[0] == 0
+    assert "importing" in terminal.getvalue()
