@@ -126,10 +126,36 @@ def test_json_shapes_are_stable(run: Run) -> None:
     }  # fmt: skip
     assert listed["entries"][0]["content"] == "Build with nox"
     status = parsed(run("status", "--json"))
-    assert {row["state"] for row in status["rows"]} == {"active"}
+    assert {row["state"] for row in status["rows"]} == {"active", "disabled"}
     assert status["composition"]["evaluation"]["state"] == "ready"
     doctor = parsed(run("doctor", "--json"))
     assert doctor["healthy"] is True
+
+
+PLUGINS = {
+    "source": ["documents", "memory-spaces", "runtime"],
+    "strategy": ["auto-capture", "default-three-tier", "general", "light-context", "scoped"],
+    "provider": [
+        "byterover", "hindsight", "holographic", "honcho", "mem0", "mnemon-native", "openviking",
+        "retaindb", "supermemory",
+    ],
+}  # fmt: skip
+"""The seventeen packages of the default composition, by kind."""
+
+
+def test_the_default_composition_is_that_of_the_architecture(run: Run) -> None:
+    entries = parsed(run("compose", "list", "--json"))["entries"]
+    children = [child for entry in entries for child in entry.get("children", ())]
+    states = {item["packageName"]: item["state"] for item in entries}
+    states |= {child["packageName"]: child["state"] for child in children}
+    del states["dsh-mnemon-host"]
+    assert sorted(states) == sorted(
+        f"dsh-mnemon-{kind}-{name}" for kind, names in PLUGINS.items() for name in names
+    )
+    assert len(states) == 17
+    assert "failed" not in states.values()
+    absent = {name for name, state in states.items() if state == "absent"}
+    assert all(name.startswith("dsh-mnemon-provider-") for name in absent)
 
 
 LITERAL = [

@@ -18,6 +18,7 @@ from typing import Any, Final
 import attrs
 import tomlkit
 from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
 
 from tools import floors
 from tools.registration import sibling_range
@@ -160,8 +161,13 @@ def _add_child(member: Member, profile: Path) -> None:
     yaml.width = 100
     document = yaml.load(profile)
     row = next(row for row in document["entries"] if row["module"] == _PROVIDER_HOME)
-    row.setdefault("config", {}).setdefault("providers", []).append(member.package)
-    yaml.dump(document, profile)
+    children: list[Any] = row.setdefault("config", {}).setdefault("providers", [])
+    if not any(child["use"] == member.package for child in children):
+        name = member.name.removeprefix(PREFIXES["providers"])
+        child: Any = CommentedMap(use=member.package, instanceId=name)
+        child.fa.set_flow_style()
+        children.append(child)
+        yaml.dump(document, profile)
 
 
 def _add_line(array: Any, item: str) -> None:

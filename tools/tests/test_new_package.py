@@ -84,7 +84,8 @@ def test_a_provider_becomes_a_child_of_its_source(copy: Path) -> None:
         next(row for row in document["entries"] if row["id"] == "mnemon-source-memory-spaces")
         for document in (before, after)
     )
-    assert new["config"]["providers"].pop() == member.package
+    child = {"use": member.package, "instanceId": "notes"}
+    assert new["config"]["providers"].pop() == child
     old.setdefault("config", {}).setdefault("providers", [])
     assert after == before
     assert list(registration.problems(copy)) == []
