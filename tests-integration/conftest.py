@@ -1,10 +1,16 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+COMMAND = str(Path(sys.executable).with_name("dsh-mnemon"))
 
 
 @pytest.fixture
@@ -39,11 +45,10 @@ def run(environment: dict[str, str], tmp_path: Path) -> Run:
     """Run the console script in a workspace of its own."""
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    command = str(Path(sys.executable).with_name("dsh-mnemon"))
 
     def call(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [command, *arguments],
+            [COMMAND, *arguments],
             cwd=workspace,
             env={**environment, **env},
             capture_output=True,
@@ -54,3 +59,44 @@ def run(environment: dict[str, str], tmp_path: Path) -> Run:
         )
 
     return call
+
+
+class Person:
+    """A client that calls tools and reads their JSON."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def turn(self) -> str:
+        """Begin the next turn and return its context."""
+        return str((await self.client.call_tool("mnemon_context")).content[0].text)
+
+    async def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that must succeed."""
+        answer = await self.client.call_tool(tool, arguments)
+        assert not answer.is_error, answer.content[0].text
+        return dict(answer.structured_content)
+
+    async def refused(self, tool: str, **arguments: Any) -> str:
+        """Call a tool that must refuse, and return why."""
+        answer = await self.client.call_tool(tool, arguments)
+        assert answer.is_error, answer.structured_content
+        return str(answer.content[0].text)
+
+
+@asynccontextmanager
+async def connected(
+    environment: dict[str, str], workspace: Path, *arguments: str
+) -> AsyncIterator[Person]:
+    """Start ``dsh-mnemon mcp`` and connect to it over stdio."""
+    parameters = StdioServerParameters(
+        command=COMMAND, args=["mcp", *arguments], env=environment, cwd=workspace
+    )
+    async with Client(parameters) as client:
+        yield Person(client)
+
+
+@pytest.fixture
+def person() -> Callable[..., AbstractAsyncContextManager[Person]]:
+    """Return what starts ``dsh-mnemon mcp`` for ``(environment, workspace, *arguments)``."""
+    return connected

@@ -1,14 +1,10 @@
 """Working documents as a real MCP client uses them, under Layered and under General."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from clients import Person, person  # noqa: E402 - a module beside this one
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
@@ -23,14 +19,14 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-async def created(me: Person, title: str, content: str) -> dict[str, Any]:
+async def created(me: Any, title: str, content: str) -> dict[str, Any]:
     answer = await me("mnemon_document_create", title=title, content=content)
     assert answer["memoryReceipt"]["completion"] == "committed"
     return dict(answer["document"])
 
 
 async def test_a_document_lives_from_creation_to_restoration(
-    environment: dict[str, str], workspace: Path
+    environment: dict[str, str], workspace: Path, person: Any
 ) -> None:
     with anyio.fail_after(90):
         async with person(environment, workspace) as me:
@@ -76,7 +72,7 @@ async def test_a_document_lives_from_creation_to_restoration(
 
 
 async def test_an_archive_leaves_its_index_in_a_memory_space(
-    environment: dict[str, str], workspace: Path
+    environment: dict[str, str], workspace: Path, person: Any
 ) -> None:
     with anyio.fail_after(90):
         async with person(environment, workspace) as me:
@@ -93,7 +89,7 @@ async def test_an_archive_leaves_its_index_in_a_memory_space(
 
 
 async def test_general_reaches_every_source_by_the_generic_tools(
-    environment: dict[str, str], workspace: Path, run: Any
+    environment: dict[str, str], workspace: Path, person: Any, run: Any
 ) -> None:
     assert run("compose", "strategy", "general").returncode == 0
     settings = Path(environment["XDG_CONFIG_HOME"]) / "dsh-mnemon" / "settings.yaml"

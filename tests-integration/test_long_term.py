@@ -1,14 +1,10 @@
 """Long-term memory as a real MCP client uses it: create, remember, recall, follow, forget."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from clients import Person, person  # noqa: E402 - a module beside this one
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
@@ -37,7 +33,7 @@ def contents(answer: dict[str, Any]) -> list[str]:
     return [row["content"] for row in answer["results"]]
 
 
-async def filled(me: Person) -> str:
+async def filled(me: Any) -> str:
     """Create a Space with the facts in it, and return its id."""
     await me.turn()
     created = await me("mnemon_memory_body_create", name="Shop", description="How the shop works.")
@@ -49,7 +45,7 @@ async def filled(me: Person) -> str:
 
 
 async def test_facts_are_remembered_recalled_followed_and_forgotten(
-    environment: dict[str, str], workspace: Path
+    environment: dict[str, str], workspace: Path, person: Any
 ) -> None:
     with anyio.fail_after(90):
         async with person(environment, workspace) as me:
@@ -72,7 +68,9 @@ async def test_facts_are_remembered_recalled_followed_and_forgotten(
             assert "recall" in refusal.lower()
 
 
-async def test_the_envelope_of_a_turn_holds(environment: dict[str, str], workspace: Path) -> None:
+async def test_the_envelope_of_a_turn_holds(
+    environment: dict[str, str], workspace: Path, person: Any
+) -> None:
     with anyio.fail_after(90):
         async with person(environment, workspace) as me:
             space = await filled(me)
@@ -103,7 +101,8 @@ from dsh_mnemon_source_memory_spaces.provider_sdk import (
 )
 
 MANIFEST = ProviderManifest(
-    type_id="hanging", package_name="hanging", version="1", label="Hanging", summary="Never answers.",
+    type_id="hanging", package_name="hanging", version="1", label="Hanging",
+    summary="Never answers.",
     origin="third-party", locality="remote", workspace_binding="provider-global",
     capabilities=ProviderCapabilities(search=True), score_semantics="none",
 )
@@ -142,7 +141,7 @@ entries:
 
 
 async def test_two_providers_answer_together_while_a_third_hangs(
-    environment: dict[str, str], workspace: Path, run: Any, tmp_path: Path
+    environment: dict[str, str], workspace: Path, person: Any, run: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "hanging.py").write_text(HANGING, encoding="utf-8")

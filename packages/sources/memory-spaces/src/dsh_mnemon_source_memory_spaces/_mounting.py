@@ -261,7 +261,9 @@ async def _loaded(entry: ChildEntry, source_instance_id: str) -> MountedChild:
         identifier(child.instance_id, "instanceId", kind=ConfigurationError)
     except MnemonError as error:
         child.error = error
-        _log.warning("Provider %s is left out: %s", entry.name, error.message)
+        # A package that is not installed is nobody's fault; the management plane names it.
+        level = logging.INFO if error.code == "module-absent" else logging.WARNING
+        _log.log(level, "Provider %s is left out: %s", entry.name, error.message)
     return child
 
 
