@@ -1,0 +1,320 @@
+"""One store as its users see it: every operation of the engine, asynchronous.
+
+Source: spec/mnemon-native.md §4–§12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import attrs
+from dsh_mnemon_source_memory_spaces.provider_sdk import EntityCount, ProviderError, SpaceStats
+
+from dsh_mnemon_provider_mnemon_native._access import StoreAccess, StoreOptions
+from dsh_mnemon_provider_mnemon_native._instants import stamp
+from dsh_mnemon_provider_mnemon_native._oplog import LogEntry, read_log
+from dsh_mnemon_provider_mnemon_native._ranking import (
+    EVERYTHING,
+    Answer,
+    Query,
+    Ranked,
+    Scope,
+)
+from dsh_mnemon_provider_mnemon_native._records import Row
+from dsh_mnemon_provider_mnemon_native._store import pages
+from dsh_mnemon_provider_mnemon_native._store.transaction import Session
+from dsh_mnemon_provider_mnemon_native._tokens import tokens
+from dsh_mnemon_provider_mnemon_native._write import links, neighbours, retention
+from dsh_mnemon_provider_mnemon_native._write.batches import (
+    Imported,
+    Importing,
+    Vectors,
+    write_exactly,
+)
+from dsh_mnemon_provider_mnemon_native._write.drafts import Draft
+from dsh_mnemon_provider_mnemon_native._write.importing import Written
+from dsh_mnemon_provider_mnemon_native._write.limits import (
+    NewInsight,
+    check_insight,
+    check_text,
+)
+from dsh_mnemon_provider_mnemon_native._write.remember import Remembered, remember
+from dsh_mnemon_provider_mnemon_native.errors import InvalidInput
+
+__all__ = ("MnemonStore", "Recalled", "Remembering", "StoreOptions")
+
+
+@attrs.frozen(kw_only=True)
+class Remembering:
+    """What became of a new insight, and what it might be linked to."""
+
+    outcome: Remembered
+    semantic: Sequence[neighbours.SemanticCandidate] = ()
+    causal: Sequence[neighbours.CausalCandidate] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Recalled:
+    """The rows of an answer, best first, each with how it was ranked."""
+
+    answer: Answer
+    rows: Sequence[tuple[Row, Ranked]]
+
+
+class MnemonStore(StoreAccess):
+    """One store: opened at first use, in a thread of its own, closed by `aclose`.
+
+    Writes are durable when they return. All methods raise the branches of `ProviderError`; see
+    `errors`.
+    """
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    async def remember(self, insight: NewInsight) -> Remembering:
+        """Keep one insight with its edges; byte-identical content is skipped (§4).
+
+        Raises:
+            InvalidInput: A limit is broken; nothing was written.
+        """
+        new = check_insight(insight)
+        vector = await self._vector(new.content)
+
+        def call(session: Session) -> Remembering:
+            with session.writing(synced=new.exact) as writing:
+                kept = self._options.retention
+                outcome = remember(writing, new, vector, kept, writing.now())
+            row = outcome.row
+            if row is None:
+                return Remembering(outcome=outcome)
+            with session.reading():
+                return Remembering(
+                    outcome=outcome,
+                    semantic=neighbours.semantic(row, vector, session.rows, session.index),
+                    causal=neighbours.causal(row, session.rows),
+                )
+
+        return await self._call(call)
+
+    async def remember_many(self, insights: Sequence[NewInsight]) -> Sequence[Written]:
+        """Keep archived originals, all or none in one transaction (D38); one outcome each."""
+        new = [check_insight(attrs.evolve(insight, exact=True)) for insight in insights]
+        vectors = await self._vectors([insight.content for insight in new])
+        kept = self._options.retention
+        return await self._call(lambda session: write_exactly(session, new, vectors, kept))
+
+    async def import_draft(self, draft: Draft) -> Imported:
+        """Import a checked draft (§11); what is committed stays when a later part fails.
+
+        Raises:
+            ProviderError: Nothing was imported.
+        """
+        vectors = await self._vectors([entry.insight.content for entry in draft.entries])
+        importing = Importing(draft, vectors, self._options.retention)
+        failure: ProviderError | None = None
+        try:
+            # Other calls have their turn between two transactions.
+            while await self._call(importing.advance):
+                pass
+        except ProviderError as error:
+            failure = error
+        return await self._worker.run(lambda: importing.imported(failure))
+
+    async def link(
+        self,
+        source: str,
+        target: str,
+        *,
+        type: str = "semantic",
+        weight: float = 0.5,
+        metadata: Mapping[str, str] | None = None,
+    ) -> links.Link:
+        """Join two insights (§5.6)."""
+        check_text("metadata", *(metadata or {}).values())
+        check_text("id", source, target)
+
+        def call(session: Session) -> links.Link:
+            with session.writing() as writing:
+                return links.link(
+                    writing,
+                    source,
+                    target,
+                    type=type,
+                    weight=weight,
+                    metadata=metadata or {},
+                    now=writing.now(),
+                )
+
+        return await self._call(call)
+
+    async def forget(self, id: str) -> None:
+        """Forget an insight; its row stays in the file, marked (§8)."""
+        check_text("id", id)
+
+        def call(session: Session) -> None:
+            with session.writing() as writing:
+                links.forget(writing, id, writing.now())
+
+        await self._call(call)
+
+    async def collect(self, threshold: float = 0.5, limit: int = 20) -> retention.Collection:
+        """Weigh all insights anew and list the weakest (§9)."""
+
+        def call(session: Session) -> retention.Collection:
+            with session.writing() as writing:
+                return retention.collect(writing, threshold, limit, writing.now())
+
+        return await self._call(call)
+
+    async def keep(self, id: str) -> retention.Kept:
+        """Make an insight immune to pruning (§9)."""
+        check_text("id", id)
+
+        def call(session: Session) -> retention.Kept:
+            with session.writing() as writing:
+                return retention.keep(writing, id, writing.now())
+
+        return await self._call(call)
+
+    async def embed_missing(self) -> tuple[int, int]:
+        """Make the vectors that are missing; return how many were made and how many failed."""
+        made = failed = 0
+        for id, content in await self._call(lambda session: list(session.rows.without_vector())):
+            vector = await self._vector(content)
+            if vector is None:
+                failed += 1
+            else:
+                await self._call(partial(_embed, id=id, vector=vector))
+                made += 1
+        return made, failed
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    async def recall(self, query: Query) -> Recalled:
+        """Search with the chosen ranking (§7); each result counts as accessed."""
+        _check_limit(query.limit)
+        check_text("query", query.text)
+        vector = query.vector or await self._vector(query.text)
+        asked = attrs.evolve(query, vector=vector)
+
+        def call(session: Session) -> Recalled:
+            answer = self._opened().ranking.recall(asked)
+            rows = session.rows.many(ranked.id for ranked in answer.rows)
+            found = [(rows[ranked.id], ranked) for ranked in answer.rows if ranked.id in rows]
+            return Recalled(answer=answer, rows=found)
+
+        recalled = await self._read(call)
+        ids = [row.id for row, _ in recalled.rows]
+        self._count("recall", ids, f"q={query.text} hits={len(ids)}")
+        return recalled
+
+    async def search(
+        self, text: str, limit: int = 10, scope: Scope = EVERYTHING
+    ) -> Sequence[tuple[Row, float]]:
+        """Search by keywords (§6); each result with its score, counted as accessed."""
+        _check_limit(limit)
+        check_text("query", text)
+
+        def call(session: Session) -> Sequence[tuple[Row, float]]:
+            scored = session.index.keyword(tokens(text), limit=limit, scope=scope)
+            scores = {found.id: found.score for found in scored}
+            return [(row, scores[row.id]) for row in session.rows.in_order(list(scores))]
+
+        found = await self._read(call)
+        self._count("search", [row.id for row, _ in found], f"q={text} hits={len(found)}")
+        return found
+
+    async def basic(
+        self, pattern: str, limit: int = 10, scope: Scope = EVERYTHING
+    ) -> Sequence[Row]:
+        """Find contents that hold a text (§6); each result counts as accessed."""
+        _check_limit(limit)
+        check_text("query", pattern)
+        found = await self._read(
+            lambda session: pages.like(session.rows, pattern, limit=limit, scope=scope)
+        )
+        self._count("recall:basic", [row.id for row in found], f"q={pattern} hits={len(found)}")
+        return found
+
+    async def related(
+        self, id: str, *, depth: int = 2, type: str | None = None
+    ) -> Sequence[neighbours.Step]:
+        """Walk the edges from one insight (§8)."""
+        check_text("id", id)
+        if depth < 1:
+            raise InvalidInput("depth", "the depth is at least 1")
+        if type is not None:
+            links.check_edge_type(type)
+
+        def call(session: Session) -> Sequence[neighbours.Step]:
+            session.rows.require(id)
+            return list(neighbours.walk(session.rows, id, depth=depth, type=type))
+
+        return await self._read(call)
+
+    async def show(self, id: str) -> Row:
+        """Return one insight in full."""
+        check_text("id", id)
+        return await self._read(lambda session: session.rows.require(id))
+
+    async def list(
+        self,
+        *,
+        limit: int,
+        scope: Scope = EVERYTHING,
+        query: str = "",
+        cursor: str | None = None,
+    ) -> pages.RowPage:
+        """Return one page of insights, important ones first, then new ones."""
+        check_text("query", query)
+        return await self._read(
+            lambda session: pages.list_page(
+                session.rows, limit=limit, scope=scope, query=query, cursor=cursor
+            )
+        )
+
+    async def graph(self, *, limit: int, cursor: str | None = None) -> pages.GraphPage:
+        """Return one page of the graph, newest insights first."""
+        return await self._read(
+            lambda session: pages.graph_page(session.rows, limit=limit, cursor=cursor)
+        )
+
+    async def entities(self, limit: int) -> Sequence[EntityCount]:
+        """Return the entities that most insights name."""
+        return await self._read(lambda session: pages.entity_counts(session, limit))
+
+    async def status(self) -> SpaceStats:
+        """Count what the store holds."""
+        return await self._read(pages.stats)
+
+    async def unreadable(self) -> frozenset[str]:
+        """Return the ids of rows that were met and left out, their times being unreadable."""
+        return await self._call(lambda session: frozenset(session.rows.unreadable))
+
+    async def log(self, limit: int = 20) -> Sequence[LogEntry]:
+        """Return the newest entries of the store's own log."""
+        _check_limit(limit)
+        return await self._read(lambda session: read_log(session.connection, limit))
+
+    # -- vectors ----------------------------------------------------------------------------------
+
+    async def _vector(self, text: str) -> tuple[float, ...] | None:
+        embedder = self._options.embedder
+        return None if embedder is None else await embedder.vector(text)
+
+    async def _vectors(self, texts: Sequence[str]) -> Vectors:
+        embedder = self._options.embedder
+        if embedder is None or not embedder.settings.enabled:
+            return [None] * len(texts)
+        return [await embedder.vector(text) for text in texts]
+
+
+def _embed(session: Session, id: str, vector: Sequence[float]) -> None:
+    with session.writing() as writing:
+        writing.embed(id, vector, stamp(writing.now()))
+        writing.log("embed:backfill", id, "")
+
+
+def _check_limit(limit: int) -> None:
+    if limit < 1:
+        raise InvalidInput("limit", f"the limit is at least 1, not {limit}")

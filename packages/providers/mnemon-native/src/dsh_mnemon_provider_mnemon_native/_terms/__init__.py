@@ -1,0 +1,1 @@
+"""The words of texts and questions as `hybrid` recall compares them."""

@@ -1,0 +1,176 @@
+"""Drafts and their import (spec/mnemon-native.md §11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from dsh_mnemon_provider_mnemon_native._engine import MnemonStore
+from dsh_mnemon_provider_mnemon_native._store.transaction import Transaction
+from dsh_mnemon_provider_mnemon_native._write import batches
+from dsh_mnemon_provider_mnemon_native._write.drafts import checked, read_draft
+from dsh_mnemon_provider_mnemon_native._write.limits import EXACT_BYTES, NewInsight
+from dsh_mnemon_provider_mnemon_native.errors import InvalidInput, StoreLocked
+from dsh_mnemon_source_memory_spaces.provider_sdk import DraftEdge, DraftInsight
+
+pytestmark = pytest.mark.requirement("native:import")
+
+ONE: dict[str, Any] = {"content": "one"}
+TWO: dict[str, Any] = {"content": "two"}
+
+
+def draft(*insights: Any, edges: Any = (), **more: Any) -> dict[str, Any]:
+    return {"schema_version": "1", "insights": list(insights), "edges": list(edges), **more}
+
+
+def edge(**values: Any) -> dict[str, Any]:
+    return {"source_index": 0, "target_index": 1, "edge_type": "causal", **values}
+
+
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        ([], "draft"),
+        ({"insights": [ONE]}, "schema_version"),
+        ({"schema_version": 1, "insights": [ONE]}, "schema_version"),
+        (draft(), "insights"),
+        ({"schema_version": "1", "insights": {}}, "insights"),
+        (draft("one"), "insight"),
+        (draft({}), "insights[0].content"),
+        (draft({"content": 5}), "content"),
+        (draft(ONE, {"content": "x" * 8_001}), "insights[1].content"),
+        (draft({**ONE, "category": "idea"}), "insights[0].category"),
+        (draft({**ONE, "importance": 6}), "insights[0].importance"),
+        (draft({**ONE, "importance": -1}), "insights[0].importance"),
+        (draft({**ONE, "importance": True}), "importance"),
+        (draft({**ONE, "tags": ["x"] * 21}), "insights[0].tags"),
+        (draft({**ONE, "tags": [1]}), "tags"),
+        (draft({**ONE, "entities": ["x" * 201]}), "insights[0].entities"),
+        (draft({**ONE, "created_at": "2026-01-01"}), "insights[0].created_at"),
+        (draft(ONE, edges=[edge()]), "edges[0].target_index"),
+        (draft(ONE, TWO, edges=[edge(source_index=-1)]), "edges[0].source_index"),
+        (draft(ONE, TWO, edges=[edge(source_index=1)]), "edges[0].target_index"),
+        (draft(ONE, TWO, edges=[edge(edge_type="friend")]), "edges[0].edge_type"),
+        (draft(ONE, TWO, edges=[edge(), edge(weight=1.5)]), "edges[1].weight"),
+        (draft(ONE, TWO, edges=["x"]), "edge"),
+    ],
+)
+def test_a_draft_is_judged_as_a_whole(data: Any, field: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        read_draft(data)
+    assert raised.value.details["field"] == field
+
+
+def test_defaults_come_from_the_draft_and_unknown_keys_are_ignored() -> None:
+    read = read_draft(
+        draft(
+            {"content": "  ", "importance": 0, "mood": "fine"},
+            {**ONE, "source": "own", "created_at": "2026-03-02T12:00:00.5+01:00"},
+            source="draft",
+        )
+    )
+    first, second = read.entries
+    assert (first.insight.content, first.insight.importance) == ("  ", 3)
+    assert (first.insight.category, first.insight.source) == ("general", "draft")
+    assert (second.insight.source, second.created_at) == ("own", "2026-03-02T11:00:00Z")
+    assert checked([DraftInsight(content="x")]).entries[0].insight.source == "import"
+    assert checked([DraftInsight(content="x" * 8_192)], limit=EXACT_BYTES)
+
+
+async def test_repeats_are_skipped_and_their_edges_written_again(store: MnemonStore) -> None:
+    data = draft(ONE, TWO, ONE, edges=[edge(reason="why", weight=0), edge(target_index=2)])
+    first = await store.import_draft(read_draft(data))
+    assert [one.action for one in first.results.values()] == ["added", "added", "skipped"]
+    assert first.results[2].id == first.results[0].id
+    # An edge from an insight to itself is none.
+    assert first.edges_inserted == 1
+    again = await store.import_draft(read_draft(data))
+    assert (again.count("skipped"), again.edges_inserted) == (3, 1)
+    causal = [e for e in (await store.graph(limit=9)).edges if e.type == "causal"]
+    assert [(e.weight, e.metadata) for e in causal] == [(0.5, '{"reason":"why"}')]
+    forced = await store.import_draft(read_draft(draft(ONE), diff=False))
+    assert forced.count("added") == 1
+
+
+async def test_new_rows_take_their_place_in_the_chain(store: MnemonStore) -> None:
+    def at(day: int) -> dict[str, str]:
+        return {"content": f"day {day}", "source": "s", "created_at": f"2026-01-{day:02}T00:00:00Z"}
+
+    await store.import_draft(read_draft(draft(at(2), at(6))))
+    await store.import_draft(read_draft(draft(at(4), at(5), at(9), at(1))))
+    rows = {row.id: row.content for row in (await store.list(limit=9)).rows}
+    chain = {
+        (rows[e.source_id], rows[e.target_id])
+        for e in (await store.graph(limit=9)).edges
+        if e.type == "temporal" and "precedes" in e.metadata
+    }
+    days = (1, 2, 4, 5, 6, 9)
+    assert chain == {(f"day {a}", f"day {b}") for a, b in pairwise(days)}
+
+
+async def test_a_long_import_is_many_transactions_with_others_between(
+    make_store: Callable[..., MnemonStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "_HELD_SECONDS", 0.0)
+    commits: list[int] = []
+    store = make_store()
+    await store.status()
+    session = store._open.session  # type: ignore[union-attr]
+    session.after_commit = lambda ids: commits.append(len(ids))
+    data = draft(*[{"content": f"note {n}"} for n in range(12)], edges=[edge()])
+    done = await store.import_draft(read_draft(data))
+    assert (done.count("added"), done.edges_inserted) == (12, 1)
+    assert len(commits) > 12
+    assert len((await store.graph(limit=50)).edges) >= 23
+
+
+@pytest.mark.parametrize("failing", [0, 3, 12])
+async def test_a_failure_keeps_what_is_committed_and_names_the_rest(
+    store: MnemonStore, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    monkeypatch.setattr(batches, "_HELD_SECONDS", 0.0)
+    edge_of, insert = Transaction.edge, Transaction.insert
+    count = iter(range(100))
+
+    def refuse(*arguments: Any, **more: Any) -> Any:
+        if next(count) >= failing:
+            raise StoreLocked("the store is locked")
+        return insert(*arguments, **more)
+
+    def refuse_edge(*arguments: Any) -> None:
+        if failing == 12:
+            raise StoreLocked("the store is locked")
+        edge_of(*arguments)
+
+    monkeypatch.setattr(Transaction, "insert", refuse)
+    monkeypatch.setattr(Transaction, "edge", refuse_edge)
+    data = draft(*[{"content": f"note{n}", "source": f"s{n}"} for n in range(12)], edges=[edge()])
+    if failing == 0:
+        with pytest.raises(StoreLocked):
+            await store.import_draft(read_draft(data))
+        return
+    done = await store.import_draft(read_draft(data))
+    assert done.count("added") == failing
+    assert [fault.index for fault in done.faults] == (list(range(failing, 12)) or [0])
+    assert done.edges_inserted == 0
+    assert (await store.status()).total_insights == failing
+
+
+async def test_an_import_of_originals_and_edges_of_every_kind(store: MnemonStore) -> None:
+    insights = [DraftInsight(content=content) for content in ("one", "two")]
+    edges = [
+        DraftEdge(source_index=0, target_index=1, edge_type=kind, weight=1)
+        for kind in ("temporal", "semantic", "causal", "entity", "supersedes")
+    ]
+    done = await store.import_draft(checked(insights, edges))
+    assert done.edges_inserted == 5
+    await store.remember(NewInsight(content="three"))
+    assert {e.type for e in (await store.graph(limit=9)).edges} == {
+        "temporal",
+        "semantic",
+        "causal",
+        "entity",
+        "supersedes",
+    }

@@ -1,0 +1,507 @@
+"""``index.db``: always right, never needed, made anew when it is not."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from dsh_mnemon_provider_mnemon_native._index import schema
+from dsh_mnemon_provider_mnemon_native._index.columns import Columns
+from dsh_mnemon_provider_mnemon_native._index.quick import QuickIndex
+from dsh_mnemon_provider_mnemon_native._index.schema import FILE
+from dsh_mnemon_provider_mnemon_native._ranking import Scope
+from dsh_mnemon_provider_mnemon_native._records import Row
+from dsh_mnemon_provider_mnemon_native._scan import ScanIndex
+from dsh_mnemon_provider_mnemon_native._store.opening import open_to_write
+from dsh_mnemon_provider_mnemon_native._store.sessions import open_session
+from dsh_mnemon_provider_mnemon_native._store.transaction import Session, Transaction
+from dsh_mnemon_provider_mnemon_native._tokens import tokens
+from dsh_mnemon_provider_mnemon_native._write.links import forget
+
+pytestmark = [
+    pytest.mark.requirement("native:index"),
+    pytest.mark.requirement("native:index:derived"),
+]
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+TIME = "2026-11-30T12:00:00Z"
+Opener = Callable[..., Session]
+
+
+@pytest.fixture
+def opened(path: Path) -> Iterator[Opener]:
+    """Open sessions on the test's file with the quick index; all are closed at the end."""
+    sessions: list[Session] = []
+    numbers = itertools.count(1)
+
+    def opener(**options: Any) -> Session:
+        defaults = {
+            "index": QuickIndex,
+            "clock": lambda: NOW,
+            "new_id": lambda: f"i{next(numbers)}",
+        }
+        session = open_session(path, **{**defaults, **options})
+        sessions.append(session)
+        return session
+
+    yield opener
+    for session in sessions:
+        session.index.close()
+        session.connection.close()
+
+
+def put(writing: Transaction, content: str, **values: Any) -> Row:
+    row = Row(
+        **{
+            "rowid": 0,
+            "id": writing.session.new_id(),
+            "content": content,
+            "category": "general",
+            "importance": 3,
+            "tags": (),
+            "entities": (),
+            "source": "user",
+            "access_count": 0,
+            "created_at": TIME,
+            "updated_at": TIME,
+            **values,
+        }
+    )
+    return writing.insert(row)
+
+
+def keep(session: Session, *contents: str, **values: Any) -> list[Row]:
+    with session.writing() as writing:
+        return [put(writing, content, **values) for content in contents]
+
+
+def live(session: Session) -> Any:
+    assert isinstance(session.index, QuickIndex)
+    return session.index.live
+
+
+def hits(session: Session, text: str) -> list[str]:
+    with session.reading():
+        return [found.id for found in session.index.keyword(tokens(text), limit=50)]
+
+
+class Both:
+    """Asks the quick index and the scan, and fails where they differ."""
+
+    def __init__(self, store: sqlite3.Connection, folder: Path, read_only: bool) -> None:
+        self.quick = QuickIndex(store, folder, read_only)
+        self._scan = ScanIndex(store)
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            expected = getattr(self._scan, name)(*arguments, **options)
+            found = getattr(self.quick, name)(*arguments, **options)
+            assert _plain(found) == _plain(expected), (name, arguments, options)
+            return found
+
+        return call
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, frozenset) else value if value is None else [*value]
+
+
+WORDS = [
+    "alpha",
+    "beta",
+    "go",
+    "redis",
+    "the",
+    "and",
+    "naïve",
+    "Straße",
+    "数据库",
+    "机器学习",
+    "库",
+    "Al:",
+    "Bo:",
+    "Al:",
+    "Bo:",
+]
+
+
+def _ask(index: Any, picked: random.Random) -> None:
+    scope = picked.choice([Scope(), Scope(source="a"), Scope(category="fact", source="b")])
+    words = tokens(" ".join(picked.choices(WORDS, k=picked.randint(1, 4))))
+    if words:
+        index.keyword(words, limit=picked.randint(1, 5), scope=scope)
+        index.overlapping(words, limit=3, floor=0.1, exclude=f"i{picked.randint(1, 50)}")
+    index.naming(frozenset(picked.sample(["go", "x y", "redis"], 2)), limit=4, scope=scope)
+    index.known(["Go", "go", "x y"])
+    index.holders("Go", limit=2, exclude=f"i{picked.randint(1, 50)}")
+    index.newest(limit=4, scope=scope)
+    index.same_content(picked.choice(WORDS))
+    vector = [picked.gauss(0, 1) for _ in range(8)]
+    index.nearest(vector, limit=3, above=0.1, scope=scope, exclude=f"i{picked.randint(1, 50)}")
+
+
+def _change(writing: Transaction, picked: random.Random, ids: list[str]) -> None:
+    row = put(
+        writing,
+        " ".join(picked.choices(WORDS, k=picked.randint(1, 6))),
+        category=picked.choice(["fact", "general"]),
+        importance=picked.randint(1, 5),
+        tags=tuple(picked.sample(["x", "数据库"], picked.randint(0, 2))),
+        entities=tuple(picked.sample(["Go", "go", "x y"], picked.randint(0, 2))),
+        source=picked.choice("ab"),
+        created_at=f"2026-01-{picked.randint(1, 9):02d}T0{picked.randint(0, 9)}:00:00Z",
+    )
+    ids.append(row.id)
+    if picked.random() < 0.5:
+        writing.embed(row.id, [picked.gauss(0, 1) for _ in range(8)], TIME)
+    if picked.random() < 0.3:
+        writing.forget(picked.choice(ids), TIME)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_quick_index_answers_as_the_scan_does(opened: Opener, seed: int) -> None:
+    session = opened(index=Both)
+    picked, ids = random.Random(seed), list[str]()
+    for _ in range(60):
+        try:
+            with session.writing() as writing:
+                _ask(session.index, picked)
+                _change(writing, picked, ids)
+                _ask(session.index, picked)
+                if picked.random() < 0.2:
+                    raise KeyError
+        except KeyError:
+            pass
+        with session.reading():
+            _ask(session.index, picked)
+        if picked.random() < 0.1:
+            session.index.quick.close()
+    with session.reading():
+        kept = session.index.quick.live.columns
+        fresh = Columns(session.index.quick.live.connection)
+    assert kept.count == fresh.count
+    for name in ("before", "after", "mass", "traits", "words"):
+        shortest = min(len(getattr(kept, name)), len(getattr(fresh, name)))
+        assert getattr(kept, name)[:shortest] == getattr(fresh, name)[:shortest]
+
+
+def _chinese(picked: random.Random) -> str:
+    letters = "数据库机器学习模型训练中文のひらカナ한글a1 ，。"
+    return "".join(picked.choices(letters, k=picked.randint(1, 14)))
+
+
+@pytest.mark.requirement("native:hybrid:terms")
+def test_short_chinese_words_are_found_exactly_where_they_stand(opened: Opener) -> None:
+    picked = random.Random(11)
+    texts = list(dict.fromkeys(_chinese(picked) for _ in range(700)))
+    session = opened()
+    keep(session, *texts)
+    with session.reading():
+        postings = live(session).postings
+        for _ in range(600):
+            word = "".join(
+                picked.choices("数据库机器学习模型训练中文のひらカナ한글", k=picked.randint(1, 2))
+            )
+            docs = postings.docs("stems", word, begins=len(word) == 1)
+            assert [texts[doc - 1] for doc in docs] == [text for text in texts if word in text]
+
+
+def test_nothing_is_added_to_the_store(opened: Opener, path: Path) -> None:
+    session = opened()
+    keep(session, "Redis keeps the cache")
+    names = {name for (name,) in session.connection.execute("SELECT name FROM sqlite_schema")}
+    assert {name for name in names if not name.startswith(("idx_", "sqlite_"))} == {
+        "insights",
+        "edges",
+        "oplog",
+        "set_insight_stored_at",
+    }
+    assert (path.parent / FILE).is_file()
+
+
+def test_a_missing_index_is_made_anew(opened: Opener, path: Path) -> None:
+    first = opened()
+    keep(first, "alpha", "beta")
+    first.index.close()
+    schema.discard(path.parent / FILE)
+    assert hits(opened(), "beta") == ["i2"]
+
+
+def test_a_damaged_index_is_made_anew(opened: Opener, path: Path) -> None:
+    keep(opened(), "alpha", "beta")
+    opened().index.close()
+    (path.parent / FILE).write_bytes(b"no database at all" * 400)
+    for name in ("-wal", "-shm"):
+        path.with_name(FILE + name).unlink(missing_ok=True)
+    assert hits(opened(), "beta") == ["i2"]
+
+
+def test_an_index_damaged_in_use_is_replaced(opened: Opener, path: Path) -> None:
+    session = opened()
+    keep(session, "alpha", "beta")
+    live(session).connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    file = path.parent / FILE
+    data = bytearray(file.read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    file.write_bytes(bytes(data))
+    other = opened()
+    assert hits(other, "beta") == ["i2"]
+    assert hits(other, "alpha") == ["i1"]
+
+
+def test_an_index_of_another_revision_is_made_anew(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = opened()
+    keep(first, "alpha", "beta")
+    first.index.close()
+    monkeypatch.setattr(schema, "SCHEMA", 99)
+    again = opened()
+    assert hits(again, "beta") == ["i2"]
+    found = live(again).connection.execute("SELECT value FROM facts WHERE name = 'revision'")
+    assert found.fetchone()[0].startswith("99/")
+
+
+def test_an_index_of_another_store_is_made_anew(opened: Opener, path: Path) -> None:
+    first = opened()
+    keep(first, "alpha", "beta")
+    first.index.close()
+    first.connection.close()
+    for file in path.parent.glob("mnemon.db*"):
+        file.unlink()
+    second = opened()
+    keep(second, "gamma", "delta")
+    second.index.close()
+    third = opened()
+    assert hits(third, "alpha") == []
+    assert hits(third, "delta") == ["i4"]
+
+
+def test_a_store_with_fewer_forgotten_rows_is_another_one(opened: Opener) -> None:
+    session = opened()
+    keep(session, "alpha", "beta")
+    with session.writing() as writing:
+        forget(writing, "i1", NOW)
+    session.index.close()
+    session.connection.execute("UPDATE insights SET deleted_at = NULL")
+    assert hits(session, "alpha") == ["i1"]
+
+
+def _foreign(path: Path, statement: str, *parameters: Any) -> None:
+    connection = open_to_write(path, NOW)
+    connection.execute(statement, parameters)
+    connection.close()
+
+
+INSERT = "INSERT INTO insights (id, content, created_at, updated_at) VALUES (?, ?, ?, ?)"
+
+
+def test_writes_of_the_command_line_tool_are_noticed(opened: Opener, path: Path) -> None:
+    session = opened()
+    keep(session, "alpha one")
+    _foreign(path, INSERT, "f1", "alpha two", TIME, TIME)
+    assert sorted(hits(session, "alpha")) == ["f1", "i1"]
+    _foreign(path, "UPDATE insights SET deleted_at = ? WHERE id = 'i1'", TIME)
+    assert hits(session, "alpha") == ["f1"]
+    with session.reading():
+        assert live(session).columns.count == 1
+
+
+def test_vectors_computed_by_the_command_line_tool_are_noticed(opened: Opener, path: Path) -> None:
+    session = opened()
+    keep(session, "alpha")
+    with session.reading():
+        assert session.index.nearest([1.0, 2.0], limit=3, above=0.1) == []
+    blob = b"\0\0\x80?\0\0\0@"
+    _foreign(path, "UPDATE insights SET embedding = ?", blob)
+    _foreign(path, "INSERT INTO oplog (operation, created_at) VALUES ('embed:backfill', ?)", TIME)
+    with session.reading():
+        (found,) = session.index.nearest([1.0, 2.0], limit=3, above=0.1)
+    assert found.id == "i1"
+    assert found.score == pytest.approx(1.0)
+
+
+def test_unreadable_vectors_are_left_out(opened: Opener, path: Path) -> None:
+    session = opened()
+    keep(session, "alpha")
+    _foreign(path, "UPDATE insights SET embedding = x'0102'")
+    session.index.close()
+    with session.reading():
+        assert session.index.nearest([1.0, 2.0], limit=3, above=0.1) == []
+
+
+def test_forgotten_insights_leave_nothing_behind(opened: Opener) -> None:
+    session = opened()
+    keep(session, "secret word", tags=("hidden",), entities=("Someone",))
+    with session.writing() as writing:
+        forget(writing, "i1", NOW)
+    index = live(session).connection
+    for table in ("docs", "names", "terms"):
+        assert index.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+    index.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, terms, row)")
+    assert index.execute("SELECT count(*) FROM temp.words").fetchone() == (0,)
+
+
+def test_a_crash_between_the_two_commits_only_makes_it_behind(opened: Opener) -> None:
+    session = opened()
+    keep(session, "alpha")
+    live(session).committed = lambda: None
+    keep(session, "beta")
+    session.index.close()
+    assert hits(opened(), "beta") == ["i2"]
+
+
+def test_two_writers_share_one_index(opened: Opener) -> None:
+    one, other = opened(), opened()
+    keep(one, "alpha one")
+    keep(other, "alpha two")
+    keep(one, "alpha three")
+    assert len(hits(one, "alpha")) == len(hits(other, "alpha")) == 3
+
+
+def test_a_locked_index_delays_but_refuses_nothing(
+    opened: Opener, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "_BUSY_MS", 10)
+    session = opened()
+    keep(session, "alpha")
+    blocker = sqlite3.connect(path.parent / FILE, isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    try:
+        keep(session, "beta")
+        assert hits(session, "beta") == ["i2"]
+        assert hits(opened(), "alpha") == ["i1"]
+    finally:
+        blocker.close()
+    assert hits(opened(), "beta") == ["i2"]
+
+
+def test_failing_inside_a_transaction_goes_on_in_memory_and_rolls_back(opened: Opener) -> None:
+    session = opened()
+    keep(session, "alpha")
+    with pytest.raises(KeyError):
+        _fail_in_the_middle(session)
+    assert hits(session, "beta") == []
+    assert hits(session, "alpha") == ["i1"]
+
+
+def _fail_in_the_middle(session: Session) -> None:
+    with session.writing() as writing:
+        put(writing, "beta one")
+        live(session).connection.execute("DROP TABLE terms")
+        put(writing, "beta two")
+        found = session.index.keyword(frozenset({"beta"}), limit=5)
+        assert [one.id for one in found] == ["i2", "i3"]
+        raise KeyError
+
+
+def test_a_commit_the_index_cannot_keep_leaves_it_behind(opened: Opener) -> None:
+    session = opened()
+    keep(session, "alpha")
+    with session.writing() as writing:
+        put(writing, "beta")
+        live(session).connection.execute("ROLLBACK")
+    assert hits(session, "beta") == ["i2"]
+
+
+def test_a_rollback_after_the_index_lost_its_transaction(opened: Opener) -> None:
+    session = opened()
+    keep(session, "alpha")
+    with pytest.raises(KeyError):
+        _lose_the_transaction(session)
+    assert hits(session, "alpha") == ["i1"]
+
+
+def _lose_the_transaction(session: Session) -> None:
+    with session.writing() as writing:
+        put(writing, "beta")
+        live(session).connection.execute("ROLLBACK")
+        raise KeyError
+
+
+def test_a_folder_in_the_way_of_the_file_is_no_obstacle(opened: Opener, path: Path) -> None:
+    (path.parent / FILE).mkdir()
+    session = opened()
+    keep(session, "alpha")
+    assert hits(session, "alpha") == ["i1"]
+
+
+def test_reading_only_writes_nothing(opened: Opener, path: Path) -> None:
+    keep(opened(), "alpha")
+    schema.discard(path.parent / FILE)
+    reader = opened(read_only=True)
+    assert hits(reader, "alpha") == ["i1"]
+    assert not (path.parent / FILE).exists()
+
+
+def test_reading_only_uses_an_index_that_is_there(opened: Opener, path: Path) -> None:
+    writer = opened()
+    keep(writer, "alpha")
+    reader = opened(read_only=True)
+    assert hits(reader, "alpha") == ["i1"]
+    live(writer).committed = lambda: None
+    keep(writer, "beta")
+    writer.index.close()
+    # Behind and not to be written: a copy in memory is brought up to date.
+    assert hits(reader, "beta") == ["i2"]
+
+
+def test_reading_only_does_without_an_index_of_another_revision(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(opened(), "alpha")
+    monkeypatch.setattr(schema, "SCHEMA", 99)
+    assert hits(opened(read_only=True), "alpha") == ["i1"]
+
+
+def test_the_signature_survives_new_entities(opened: Opener) -> None:
+    session = opened()
+    with session.writing() as writing:
+        row = put(writing, "alpha")
+        writing.embed(row.id, [1.0, -1.0], TIME)
+        session.index.changed(attrs.evolve(row, entities=("Go",)))
+    with session.reading():
+        assert [one.id for one in session.index.nearest([1.0, -1.0], limit=1, above=0.5)] == ["i1"]
+        assert session.index.known(["Go"]) == {"Go"}
+
+
+def test_many_vectors_are_narrowed_by_their_signs(opened: Opener) -> None:
+    session = opened()
+    picked = random.Random(5)
+    vectors = [[picked.gauss(0, 1) for _ in range(64)] for _ in range(800)]
+    with session.writing() as writing:
+        for number, vector in enumerate(vectors):
+            writing.embed(put(writing, f"memory {number}").id, vector, TIME)
+    with session.reading():
+        for vector in vectors[::80]:
+            near = [value + picked.gauss(0, 0.3) for value in vector]
+            (found,) = session.index.nearest(near, limit=1, above=0.5)
+            assert found.id == f"i{vectors.index(vector) + 1}"
+
+
+def test_turns_of_a_conversation_are_neighbours(opened: Opener) -> None:
+    session = opened()
+    keep(session, "Ann: one", "Bob: two", source="a")
+    keep(session, "Ann: three", source="b")
+    keep(session, "a fact", source="a")
+    keep(session, "Ann: four", source="a", created_at="2026-12-03T12:00:00Z")
+    with session.reading():
+        columns = live(session).columns
+        assert columns.after[1] == 2
+        assert columns.before[2] == 1
+        assert not any(columns.after[doc] for doc in (2, 3, 4, 5))
+    keep(session, "Bob: between", source="a", created_at="2026-11-30T12:00:01Z")
+    with session.reading():
+        columns = live(session).columns
+        assert columns.before[6] == 0, "the fact stands between them"
+    with session.writing() as writing:
+        forget(writing, "i4", NOW)
+    with session.reading():
+        assert live(session).columns.before[6] == 2
