@@ -218,6 +218,8 @@ def bench(session: nox.Session) -> None:
     """Measure a little of everything, to see that the benchmarks still run."""
     _sync(session, "--locked", "--all-packages")
     session.run("python", "-m", "tools.bench", "--quick")
+    session.run("python", "-m", "tools.bench", "native", "--quick")
+    session.run("python", "-m", "tools.bench", "recall", "--quick")
 
 
 @nox.session(default=False)
