@@ -33,6 +33,8 @@ PACKAGES = [nox.param(name, id=name) for name in MEMBERS]
 TESTED = [nox.param(name, id=name) for name, member in MEMBERS.items() if member.has_tests]
 TEST_KIT = MEMBERS["testing"]
 PARALLEL = ("-n", "auto", "--dist", "worksteal")
+ESSENTIAL = ("-k", "golden or contract or plugin")
+"""What is run once more where a whole second run would say nothing new: formats and protocols."""
 DIST = ROOT / "dist"
 REPORT = ROOT / ".nox" / "report.json"
 
@@ -53,6 +55,11 @@ def _show_pyenv() -> None:
     versions = Path(root.strip()) / "versions"
     folders = [str(path) for version in PYTHONS for path in versions.glob(f"{version}.*[0-9]/bin")]
     os.environ["PATH"] = os.pathsep.join([*folders, os.environ["PATH"]])
+
+
+def _newest() -> str:
+    """Return the newest of the Pythons that are here."""
+    return [version for version in PYTHONS if shutil.which(f"python{version}")][-1]
 
 
 def _sync(session: nox.Session, *arguments: str) -> None:
@@ -96,7 +103,9 @@ def tests(session: nox.Session) -> None:
     _sync(session, "--locked", "--all-packages")
     if session.python != THIS_PYTHON or session.posargs:
         # What runs whole processes and real clients says the same on every Python: once is enough.
-        session.run("pytest", *PARALLEL, *(session.posargs or ["packages"]))
+        # The newest Python runs every test of the packages, those between what could differ.
+        chosen = () if session.python == _newest() else ESSENTIAL
+        session.run("pytest", *PARALLEL, *(session.posargs or [*chosen, "packages"]))
         return
     report = str(Path(session.create_tmp()) / "coverage.json")
     session.run("coverage", "erase")
@@ -110,12 +119,16 @@ def tests(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("package", TESTED)
 def isolated(session: nox.Session, package: str) -> None:
-    """Test one package with only its own dependencies, its `dev` group and the test kit."""
+    """Test one package with only its own dependencies, its `dev` group and the test kit.
+
+    Every test module is imported; of a package that keeps a contract only that and its goldens run.
+    """
     member = MEMBERS[package]
+    chosen = ESSENTIAL if _contract(member).is_file() else ()
     names = sorted({member.name, TEST_KIT.name})
     wanted = [f"--package={name}" for name in names]
     _sync(session, "--locked", "--all-extras", *wanted)
-    session.run("pytest", str(member.folder / "tests"))
+    session.run("pytest", *chosen, str(member.folder / "tests"))
 
 
 @nox.session(python=PYTHONS[0])
@@ -127,7 +140,12 @@ def lowest(session: nox.Session) -> None:
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "dist", "__pycache__"))
     with session.chdir(copy):
         _sync(session, "--resolution=lowest-direct", "--all-packages", "--no-dev", "--group=test")
-        session.run("pytest", *PARALLEL, "packages")
+        whole = [f"packages/{floor}" for floor in ("core", "host", "testing")]
+        rest = [
+            f"packages/{floor}" for floor in ("sources", "strategies", "enhancements", "providers")
+        ]
+        session.run("pytest", *PARALLEL, *whole)
+        session.run("pytest", *PARALLEL, *ESSENTIAL, *rest)
 
 
 @nox.session
@@ -217,9 +235,8 @@ def _use_command(session: nox.Session, home: str) -> None:
 def bench(session: nox.Session) -> None:
     """Measure a little of everything, to see that the benchmarks still run."""
     _sync(session, "--locked", "--all-packages")
-    session.run("python", "-m", "tools.bench", "--quick")
-    session.run("python", "-m", "tools.bench", "native", "--quick")
-    session.run("python", "-m", "tools.bench", "recall", "--quick")
+    for what in ("foundation", "composition", "documents", "native", "recall"):
+        session.run("python", "-m", "tools.bench", what, "--quick")
 
 
 @nox.session(default=False)

@@ -1,4 +1,4 @@
-"""``python -m tools.bench [documents | native | recall] [--quick]``: print the figures."""
+"""``python -m tools.bench [composition | documents | native | recall] [--quick]``: the figures."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ def _report(options: argparse.Namespace) -> Iterable[str]:
         from tools.bench import documents
 
         return documents.report(quick=options.quick)
+    if options.what == "composition":
+        from tools.bench import composition
+
+        return composition.report(quick=options.quick)
     if options.what == "native":
         from tools.bench import native
 
@@ -28,7 +32,7 @@ def _report(options: argparse.Namespace) -> Iterable[str]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__)
-    whats = ("foundation", "documents", "native", "recall")
+    whats = ("foundation", "composition", "documents", "native", "recall")
     parser.add_argument("what", nargs="?", choices=whats, default="foundation")
     parser.add_argument("--quick", action="store_true", help="measure little, to see that it runs")
     parser.add_argument("--locomo", type=Path, help="the LoCoMo file, which is not part of this")
