@@ -133,6 +133,7 @@ WORDS = [
 
 
 def _ask(index: Any, picked: random.Random) -> None:
+    assert index.quick.live.columns.count >= 0, "kept in step from here on"
     scope = picked.choice([Scope(), Scope(source="a"), Scope(category="fact", source="b")])
     words = tokens(" ".join(picked.choices(WORDS, k=picked.randint(1, 4))))
     if words:
@@ -505,3 +506,53 @@ def test_turns_of_a_conversation_are_neighbours(opened: Opener) -> None:
         forget(writing, "i4", NOW)
     with session.reading():
         assert live(session).columns.before[6] == 2
+
+
+def test_a_damaged_file_is_thrown_away_for_the_next_one(opened: Opener, path: Path) -> None:
+    session = opened()
+    keep(session, "alpha")
+    failures = [sqlite3.DatabaseError("malformed")]
+
+    def read() -> int:
+        if failures:
+            raise failures.pop()
+        return live(session).connection.execute("SELECT count(*) FROM docs").fetchone()[0]
+
+    assert live(session).attempt(read) == 1
+    assert not (path.parent / FILE).exists()
+    assert hits(opened(), "alpha") == ["i1"]
+
+
+def test_a_reader_whose_index_is_gone_makes_one_in_memory(opened: Opener) -> None:
+    keep(opened(), "alpha")
+    reader = opened(read_only=True)
+    assert hits(reader, "alpha") == ["i1"]
+    live(reader).connection.close()
+    assert hits(reader, "alpha") == ["i1"]
+
+
+def test_a_row_noted_twice_in_one_transaction_is_what_it_was_last(opened: Opener) -> None:
+    session = opened()
+    with session.writing() as writing:
+        row = put(writing, "alpha", tags=("old",))
+        assert session.index.keyword(frozenset({"old"}), limit=1)
+        session.index.refresh()
+        session.index.changed(attrs.evolve(row, tags=("new",)))
+        assert not session.index.keyword(frozenset({"old"}), limit=1)
+        assert session.index.keyword(frozenset({"new"}), limit=1)
+
+
+def test_noting_opens_the_index(opened: Opener) -> None:
+    session = opened()
+    with session.writing() as writing:
+        session.index.close()
+        put(writing, "alpha")
+    assert hits(session, "alpha") == ["i1"]
+
+
+def test_committing_and_rolling_back_nothing_is_no_fault(opened: Opener) -> None:
+    session = opened()
+    session.index.committed()
+    session.index.rolled_back()
+    session.index.close()
+    assert hits(session, "alpha") == []
