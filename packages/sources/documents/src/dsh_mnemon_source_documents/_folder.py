@@ -90,6 +90,9 @@ class BodyFolder:
         try:
             data, signed = read_regular(path)
         except Unfit as unfit:
+            there = self._signed(path)
+            if there is not None:
+                self._bad[place] = (there, unfit.reason)
             return Found(reason=unfit.reason)
         try:
             front, text = split(data.decode("utf-8"))
@@ -139,7 +142,7 @@ class BodyFolder:
         return _why_absent(self.path / status / name)
 
     def bad(self) -> frozenset[str]:
-        """Return the relative paths of files that are known not to be UTF-8, and still the same."""
+        """Return the relative paths of files that could not be read, and are still the same."""
         for place, (signed, _) in tuple(self._bad.items()):
             if self._signed(self.path.parent / place) != signed:
                 self._bad.pop(place, None)
@@ -151,14 +154,14 @@ class BodyFolder:
         return None if path is None else self._signed(path)
 
     @staticmethod
-    def _signed(path: Path) -> Signature | None:
+    def _signed(path: Path | str) -> Signature | None:
         try:
             return signature(os.lstat(path))
         except OSError:
             return None
 
     def is_bad(self, place: str, signed: Signature) -> bool:
-        """Tell whether this version of a file turned out not to be UTF-8."""
+        """Tell whether this version of a file could not be read, or was not UTF-8."""
         bad = self._bad.get(place)
         return bad is not None and bad[0] == signed
 

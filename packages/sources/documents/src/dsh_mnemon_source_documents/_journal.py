@@ -12,7 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, cast
 
-from dsh_mnemon_core.files import atomic_write
+from dsh_mnemon_core.errors import StorageError
+from dsh_mnemon_core.files import atomic_write, storage_error
 
 from dsh_mnemon_source_documents._files import Unfit, read_regular
 from dsh_mnemon_source_documents._format import carried, render, split
@@ -69,7 +70,8 @@ class Journal:
             by_id: The index as it is.
 
         Raises:
-            StorageError: ``store-unwritable``.
+            StorageError: ``store-unwritable``, or ``store-unreadable`` when what stood there before
+                cannot be read; what was noted stays, so that it can be undone later.
         """
         entry = self._entry()
         if entry is not None:
@@ -95,19 +97,36 @@ class Journal:
         if parts is None:
             return
         path = self._folder.joinpath(*parts)
+        data: bytes | None = None
         with suppress(Unfit):
             data, _ = read_regular(path)
-            if sha256(data) != entry["sha256"]:
-                # It was not written yet, or somebody wrote since.
-                return
-            if record is None or record.relative_path != entry["path"]:
-                path.unlink(missing_ok=True)
-                return
+        if data is None or sha256(data) != entry["sha256"]:
+            # It was not written yet, or somebody wrote since.
+            return
+        if record is not None and record.relative_path == entry["path"]:
             atomic_write(path, self._former(entry, record, data))
+            return
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise storage_error(error, path) from error
 
     def _former(self, entry: Mapping[str, Any], record: DocumentRecord, data: bytes) -> bytes:
         """Return the file as it was: kept, or made again where only the front matter changed."""
         if entry.get("kept") is True:
-            return read_regular(self._history.file(record))[0]
+            return self._kept(record)
         front, body = split(data.decode("utf-8"))
         return render(record, body, carried(front))
+
+    def _kept(self, record: DocumentRecord) -> bytes:
+        path = self._history.file(record)
+        try:
+            return read_regular(path)[0]
+        except Unfit as unfit:
+            raise StorageError(
+                "store-unreadable",
+                f"cannot read {path} ({unfit.reason}), the former text of {record.title!r}, of"
+                f" which a change was never finished; put it back, or remove {self.path} to keep"
+                " the new text",
+                details={"file": str(path), "reason": unfit.reason},
+            ) from None

@@ -223,7 +223,6 @@ class Library:
         self, workspace: str, state: State, *, listed: int | None = None
     ) -> dict[str, Any]:
         active = sum(record.is_active for record in state.records)
-        places = self.store.bodies.places()
         records = state.records if listed is None else _latest(state.records, listed)
         return {
             "workspaceRoot": workspace,
@@ -236,25 +235,22 @@ class Library:
             "activeCount": active,
             "archivedCount": len(state.records) - active,
             "total": len(state.records),
-            "documents": [
-                {
-                    **record.to_json(),
-                    "healthy": self.store.bodies.fault(record, places) is None,
-                    "excerpt": self._excerpt(record),
-                }
-                for record in records
-            ],
+            "documents": [self._row(record) for record in records],
         }
 
-    def _excerpt(self, record: DocumentRecord) -> str:
-        """Return a document's excerpt, blank for one that cannot be read."""
+    def _row(self, record: DocumentRecord) -> dict[str, Any]:
+        text = self._excerpt(record)
+        return {**record.to_json(), "healthy": text is not None, "excerpt": text or ""}
+
+    def _excerpt(self, record: DocumentRecord) -> str | None:
+        """Return a document's excerpt, ``None`` for one that cannot be read."""
         signed = self.store.bodies.signed(record)
         cached = self._excerpts.get(record.id)
         if cached is not None and cached[0] == signed:
             return cached[1]
         found = self.store.look(record)
-        text = "" if found.text is None else excerpt(found.text)
-        if found.signature is not None:
+        text = None if found.text is None else excerpt(found.text)
+        if text is not None and found.signature is not None:
             self._excerpts[record.id] = (found.signature, text)
             self._excerpts.move_to_end(record.id)
             while len(self._excerpts) > _EXCERPTS:

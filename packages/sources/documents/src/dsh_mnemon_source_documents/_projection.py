@@ -46,7 +46,7 @@ async def workspace_of(scope: OperationScope, what: str) -> str:
     if not path.is_absolute() or not await to_thread.run_sync(path.is_dir):
         raise StorageError(
             "workspace-unavailable",
-            f"the workspace {scope.workspace_id} is no folder that exists",
+            "the workspace of this scope is no folder that exists",
             details={"reason": "workspace-unavailable", "file": scope.workspace_id},
         )
     return scope.workspace_id

@@ -12,6 +12,7 @@ import os
 import sqlite3
 import struct
 import unicodedata
+import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ from dsh_mnemon_core.errors import StorageError
 from dsh_mnemon_core.files import ensure_directory
 
 from dsh_mnemon_source_documents import _bits
-from dsh_mnemon_source_documents._batch import FIELDS, Batch, BatchRow
+from dsh_mnemon_source_documents._batch import CAPACITY, FIELDS, Batch, BatchRow
 from dsh_mnemon_source_documents._files import Signature
 from dsh_mnemon_source_documents._terms import is_gram
 
@@ -30,7 +31,7 @@ FOLDER: Final = ".search"
 _FILE: Final = "index.db"
 
 # The rules of the tables below and of `_terms`; the version of Unicode decides what a letter is.
-_VERSION: Final = f"1-{unicodedata.unidata_version}"
+_VERSION: Final = f"2-{unicodedata.unidata_version}"
 _SCHEMA: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE documents (
@@ -46,7 +47,7 @@ _TABLES: Final = ("meta", "documents", "bodies", "postings", "vocabulary")
 _HOLDING: Final = (
     "SELECT slot FROM documents WHERE instr(title, ?1)",
     "SELECT slot FROM documents WHERE instr(description, ?1)",
-    "SELECT slot FROM bodies WHERE instr(body, ?1)",
+    "SELECT slot FROM bodies WHERE packed_holds(body, ?1)",
 )
 _AMONG: Final = " AND slot IN (SELECT value FROM json_each(?2))"
 _APPEND: Final = """
@@ -57,7 +58,10 @@ _NEW_WORDS: Final = """
 SELECT value FROM json_each(?)
 WHERE NOT EXISTS (SELECT 1 FROM postings WHERE term = value)
 """
-_HEAD: Final = struct.Struct("<IH")
+_QUICKLY: Final = 1
+_HEAD: Final = struct.Struct("<I")
+_LENGTH_BITS: Final = (CAPACITY // 8 - 1).bit_length()
+_LENGTH_MASK: Final = (1 << _LENGTH_BITS) - 1
 _KEPT_CHARACTERS: Final = 8_000_000
 _BUSY_SECONDS: Final = 0.2
 _PAST: Final = 1000
@@ -177,6 +181,9 @@ class SearchIndex:
             self._connection = sqlite3.connect(
                 self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
+            self._connection.create_function("packed_holds", 2, _packed_holds, deterministic=True)
+            # Of a new file. Long sets have room in such pages; what spills takes a page of its own.
+            self._connection.execute("PRAGMA page_size = 16384")
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
         return self._connection
@@ -284,7 +291,7 @@ class SearchIndex:
         )
         connection.executemany(
             "INSERT INTO bodies VALUES (?, ?)",
-            ((slot, row.fields[2].encode("utf-8")) for slot, row in enumerate(rows, base)),
+            ((slot, _packed(row.fields[2])) for slot, row in enumerate(rows, base)),
         )
 
     # -- reading -----------------------------------------------------------------------------------
@@ -319,18 +326,30 @@ class SearchIndex:
         return _bits.of((row[0] for row in rows), self.size) & slots
 
 
+def _packed(text: str) -> bytes:
+    return zlib.compress(text.encode("utf-8"), _QUICKLY)
+
+
+def _packed_holds(packed: bytes, text: bytes) -> bool:
+    return text in zlib.decompress(packed)
+
+
 def _chunk(base: int, bits: int) -> bytes:
-    """Return slots, relative to ``base``, as a chunk without leading and trailing blank bytes."""
+    """Return slots of one batch, relative to ``base``, as a chunk.
+
+    A head tells the first slot and how many bytes follow; blank ones at both ends are left out.
+    """
     skipped = ((bits & -bits).bit_length() - 1) // 8
     payload = (bits >> 8 * skipped).to_bytes((bits.bit_length() + 7) // 8 - skipped, "little")
-    return _HEAD.pack(base + 8 * skipped, len(payload)) + payload
+    return _HEAD.pack(base + 8 * skipped << _LENGTH_BITS | len(payload) - 1) + payload
 
 
 def _bits_of(chunks: bytes) -> int:
     bits, at = 0, 0
     while at < len(chunks):
-        first, length = _HEAD.unpack_from(chunks, at)
+        (head,) = _HEAD.unpack_from(chunks, at)
         at += _HEAD.size
+        first, length = head >> _LENGTH_BITS, (head & _LENGTH_MASK) + 1
         bits |= int.from_bytes(chunks[at : at + length], "little") << first
         at += length
     return bits

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -44,6 +45,20 @@ from dsh_mnemon_source_documents.errors import DamagedIndex, DocumentConflictErr
 _TICK = 50_000_000
 
 _EMPTY = state_of(())
+
+
+@contextmanager
+def _named_within(folder: Path) -> Generator[None]:
+    """Let messages, which models read, name files as in the folder; details keep whole paths."""
+    try:
+        yield
+    except StorageError as error:
+        message = error.message.replace(f"{folder}{os.sep}", "").replace(str(folder), folder.name)
+        if message == error.message:
+            raise
+        raise StorageError(
+            error.code, message, details=error.details, retryable=error.retryable
+        ) from error
 
 
 class DocumentStore:
@@ -101,7 +116,7 @@ class DocumentStore:
         return attrs.evolve(state, records=folded(state.records, latest)) if latest else state
 
     async def open(self) -> None:
-        """The first time, put right what was left half done, if that is free.
+        """Until that succeeded once, put right what was left half done, if that is free.
 
         Nothing is written when somebody holds the lock or the folder is read-only (D25).
 
@@ -111,11 +126,12 @@ class DocumentStore:
         if self._opened:
             return
         half_done = await to_thread.run_sync(self._is_half_done)
-        # Busy or read-only: the next mutation puts it right, or says why not.
+        if not half_done:
+            self._opened = True
+            return
+        # Busy or read-only: the next use puts it right, and a mutation says why it cannot be.
         with suppress(StorageError):
-            if half_done:
-                await self.lock.run(self._settle, at_once=True)
-        self._opened = True
+            await self.lock.run(self._settle, at_once=True)
 
     async def change(self, step: Step, *, fence: str | None = None) -> tuple[State, Change]:
         """Reload under the lock, let a pure step decide, then write.
@@ -135,8 +151,9 @@ class DocumentStore:
             StorageError: The lock or a file fails; the old state stays.
             MnemonError: What ``step`` raises; nothing is written.
         """
-        await to_thread.run_sync(ensure_directory, self.folder)
-        return await self.lock.run(partial(self._change, step, fence))
+        with _named_within(self.folder):
+            await to_thread.run_sync(ensure_directory, self.folder)
+            return await self.lock.run(partial(self._change, step, fence))
 
     async def close(self) -> None:
         """Fold the access log, if that is free; may be repeated."""
@@ -185,6 +202,7 @@ class DocumentStore:
         self._journal.undo(state.by_id)
         if died or _repair.is_needed(state, self.bodies):
             _repair.repair(state, self.bodies, self.history)
+        self._opened = True
 
     def _change(self, step: Step, fence: str | None, lock: HeldLock) -> tuple[State, Change]:
         if self._journal.exists() or not self._opened:

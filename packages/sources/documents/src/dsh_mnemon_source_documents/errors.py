@@ -16,11 +16,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from dsh_mnemon_core.errors import CapacityError, ConflictError, InputError, StorageError
 
-from dsh_mnemon_source_documents.contracts import DocumentRecord
+from dsh_mnemon_source_documents.contracts import FOLDER, DocumentRecord
 
 __all__ = (
     "DamagedIndex",
@@ -97,7 +98,8 @@ class DamagedIndex(StorageError):
             where = f" at record {index}"
         super().__init__(
             "index-damaged",
-            f"{file} is damaged ({reason}{where}); it is left untouched until someone repairs it",
+            f"{Path(file).name} is damaged ({reason}{where}); it is left untouched until someone"
+            " repairs it",
             details=details,
         )
         self.reason = reason
@@ -113,9 +115,10 @@ class UnreadableDocument(StorageError):
     """
 
     def __init__(self, record: DocumentRecord, reason: str) -> None:
+        place = record.relative_path.removeprefix(f"{FOLDER}/")
         super().__init__(
             "document-unreadable",
-            f"the body of {record.title!r} ({record.relative_path}) cannot be read: {reason}",
+            f"the body of {record.title!r} ({place}) cannot be read: {reason}",
             details={
                 "documentId": record.id,
                 "relativePath": record.relative_path,
