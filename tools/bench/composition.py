@@ -39,10 +39,12 @@ async def _filled(folder: Path) -> AsyncGenerator[MemoryHost]:
     async with opening as host:
         for index in range(ENTRIES):
             content = f"Entry {index}: a fact of ordinary length, 记忆."
-            await host.write_runtime({"action": "add", "target": "memory", "content": content})
+            await host.people.write_runtime(
+                {"action": "add", "target": "memory", "content": content}
+            )
         for index in range(DOCUMENTS):
             body = f"# Note {index}\n\n" + "Some words on one subject, 文档。\n" * 20
-            await host.write_document(
+            await host.people.write_document(
                 {"action": "create", "title": f"Note {index}", "content": body}
             )
         for index in range(SPACES):
@@ -52,14 +54,14 @@ async def _filled(folder: Path) -> AsyncGenerator[MemoryHost]:
 
 async def _space(host: MemoryHost, index: int) -> None:
     request = {"name": f"Space {index}", "description": "Measured.", "active": True}
-    made = await host.change(
+    made = await host.people.change(
         "memory-spaces", "body-create", {"request": request}, capability="write"
     )
     insights = [
         {"content": f"Insight {number} of space {index}: what was decided, and why, 决定."}
         for number in range(INSIGHTS)
     ]
-    await host.change(
+    await host.people.change(
         "memory-spaces",
         "body-import",
         {"memoryBodyId": made.value["body"]["id"], "insights": insights, "edges": []},

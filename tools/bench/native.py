@@ -24,8 +24,9 @@ import attrs
 from dsh_mnemon_provider_mnemon_native._engine import MnemonStore, StoreOptions
 from dsh_mnemon_provider_mnemon_native._hybrid import HybridRanking
 from dsh_mnemon_provider_mnemon_native._ranking import Query
-from dsh_mnemon_provider_mnemon_native._write.drafts import read_draft
+from dsh_mnemon_provider_mnemon_native._write.drafts import checked
 from dsh_mnemon_provider_mnemon_native._write.limits import NewInsight
+from dsh_mnemon_source_memory_spaces.provider_sdk import DraftInsight
 
 from tools.bench.figures import Figure, figure
 from tools.bench.sets import locomo
@@ -67,17 +68,17 @@ def _talk(path: Path | None) -> tuple[str, list[str], list[str]]:
     return "turns of LoCoMo, repeated under new names", turns, questions
 
 
-def _endless(turns: Sequence[str]) -> Iterator[dict[str, str]]:
+def _endless(turns: Sequence[str]) -> Iterator[DraftInsight]:
     """Yield insights without end: each round has speakers, a source and dates of its own."""
     for number in count():
         for place, turn in enumerate(turns):
             name, colon, said = turn.partition(":")
             day = f"20{number % 80 + 10}-{place // 28 % 12 + 1:02d}-{place % 28 + 1:02d}"
-            yield {
-                "content": f"{name}{number or ''}{colon}{said}",
-                "source": f"talk {number % 20}",
-                "created_at": f"{day}T09:00:00Z",
-            }
+            yield DraftInsight(
+                content=f"{name}{number or ''}{colon}{said}",
+                source=f"talk {number % 20}",
+                created_at=f"{day}T09:00:00Z",
+            )
 
 
 def _resident() -> int:
@@ -95,6 +96,7 @@ class Measured:
     opening: float
     recalls: Figure
     remembers: Figure
+    syncs: Figure
     memory: float
     blocked: float
 
@@ -137,12 +139,15 @@ async def measure(size: int, turns: list[str], questions: list[str], rounds: int
                 remembers.append((time.perf_counter() - start) * 1000)
             scope.cancel()
         memory = (_resident() - before) / size
+        # Of the same disk at the same time: each remember waits for one.
+        syncs = _syncing(Path(folder))
         await store.aclose()
     return Measured(
         imported=imported,
         opening=opening,
         recalls=figure(f"recall at {size:,}", recalls),
         remembers=figure(f"remember at {size:,}", remembers),
+        syncs=syncs,
         memory=memory,
         blocked=longest[0],
     )
@@ -154,8 +159,7 @@ async def _fill(path: Path, options: StoreOptions, size: int, turns: list[str]) 
     insights = list(islice(_endless(turns), size))
     start = time.perf_counter()
     for first in range(0, size, _PART):
-        part = {"schema_version": "1", "insights": insights[first : first + _PART]}
-        await store.import_draft(read_draft(part))
+        await store.import_draft(checked(insights[first : first + _PART]))
     took = time.perf_counter() - start
     await store.aclose()
     return size / took
@@ -164,6 +168,7 @@ async def _fill(path: Path, options: StoreOptions, size: int, turns: list[str]) 
 def _lines(size: int, found: Measured) -> Iterator[str]:
     yield found.recalls.line(aim=f"(aim {RECALL_AIMS[size]} ms)")
     yield found.remembers.line(aim=f"(aim {REMEMBER_AIMS[size]} ms)")
+    yield found.syncs.line()
     yield f"{f'opening {size:,}':<52} {found.opening:9.2f} ms  (aim {_OPEN_AIM} ms)"
     yield f"{f'import of {size:,}':<52} {found.imported:9.0f} a second  (aim 1,000)"
     # What any open store takes, some MB, would be all there is to see in a small one.
@@ -173,23 +178,22 @@ def _lines(size: int, found: Measured) -> Iterator[str]:
     yield f"{'latest tick of the event loop':<52} {found.blocked:9.2f} ms  (aim {_BLOCKED_AIM} ms)"
 
 
-def _syncing() -> Figure:
-    """Time what a durable write of 8 KiB costs here, with nothing around it."""
+def _syncing(folder: Path) -> Figure:
+    """Time what a durable write costs in a folder, with nothing around it."""
     times: list[float] = []
-    with tempfile.NamedTemporaryFile() as file:
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
         for _ in range(50):
             start = time.perf_counter()
-            os.write(file.fileno(), bytes(8_192))
+            os.write(file.fileno(), bytes(4_096))
             os.fdatasync(file.fileno())
             times.append((time.perf_counter() - start) * 1000)
-    return figure("bare write and fdatasync of 8 KiB", times)
+    return figure("one fdatasync of 4 kB", times)
 
 
 def report(path: Path | None, *, quick: bool) -> Iterator[str]:
     """Yield the tables; each size is measured by a process that runs this module."""
     what, _, _ = _talk(path)
     yield f"cores {os.cpu_count()}, Python {sys.version.split()[0]}, {what}"
-    yield _syncing().line()
     for size in SIZES[:2] if quick else SIZES:
         asked = [str(size), "10" if quick else "100", *([str(path)] if path else [])]
         command = [sys.executable, "-m", "tools.bench.native", *asked]

@@ -24,8 +24,8 @@ from dsh_mnemon_provider_mnemon_native._index.quick import QuickIndex
 from dsh_mnemon_provider_mnemon_native._ranking import Query, Ranked, Ranking
 from dsh_mnemon_provider_mnemon_native._store.sessions import open_session
 from dsh_mnemon_provider_mnemon_native._store.transaction import Session
-from dsh_mnemon_provider_mnemon_native._write.drafts import read_draft
-from dsh_mnemon_source_memory_spaces.provider_sdk import EmbeddingSettings
+from dsh_mnemon_provider_mnemon_native._write.drafts import checked
+from dsh_mnemon_source_memory_spaces.provider_sdk import DraftInsight, EmbeddingSettings
 
 from tools.bench.bm25 import PlainBm25
 from tools.bench.embedding import serving
@@ -89,8 +89,8 @@ class Filled:
 
 async def _import(path: Path, collection: Collection, endpoint: str) -> Mapping[str, str]:
     """Import a collection, by the way every import takes; return its names by id."""
-    insights = [{"content": content, "created_at": at} for _, content, at in collection.memories]
-    draft = read_draft({"schema_version": "1", "insights": insights}, diff=False)
+    insights = [DraftInsight(content=said, created_at=at) for _, said, at in collection.memories]
+    draft = checked(insights, diff=False)
     embedder = _embedder(endpoint)
     # Ids in order, so that ties are settled alike in every run.
     ids = map("{:08d}".format, count())

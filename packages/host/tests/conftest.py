@@ -40,6 +40,7 @@ from dsh_mnemon_source_memory_spaces.testing import (
     reference_manifest,
     reference_provider,
 )
+from pydantic import BaseModel, ConfigDict
 
 
 @pytest.fixture
@@ -55,6 +56,12 @@ LAYERED = Row(
 GENERAL = Row(id="mnemon-strategy-general", module="dsh_mnemon_strategy_general")
 DOCUMENTS = Row(id="mnemon-source-documents", module="dsh_mnemon_source_documents")
 SPACES = Row(id="mnemon-source-memory-spaces", module="dsh_mnemon_source_memory_spaces")
+
+
+class AnyConfig(BaseModel):
+    """Options of a plugin that takes whatever it is given."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
 
 
 @attrs.frozen
@@ -86,7 +93,9 @@ class Home:
             install_memory(ctx, contributions)
 
         module = ModuleType(name)
-        module.plugin = plugin or Plugin(name=name, apply=apply, requires=(MEMORY_SERVICE,))
+        module.plugin = plugin or Plugin(
+            name=name, apply=apply, config_model=AnyConfig, requires=(MEMORY_SERVICE,)
+        )
         self.monkeypatch.setitem(sys.modules, name, module)
         return Row(id=name, module=name, config=config or {})
 
@@ -341,7 +350,7 @@ class Full:
     async def space(self, host, name, **more):
         """Create an active Space and return its id."""
         request = {"name": name, "description": name, "active": True, **more}
-        created = await host.change(
+        created = await host.people.change(
             "memory-spaces", "body-create", {"request": request}, capability="write"
         )
         return created.value["body"]["id"]
@@ -349,7 +358,7 @@ class Full:
     async def connect(self, host, provider="other"):
         """Switch a third-party Provider on; the namespaces of its service become Spaces."""
         request = {"providerId": provider, "settings": {}}
-        await host.change(
+        await host.people.change(
             "memory-spaces", "provider-service-update", request, capability="maintain"
         )
 

@@ -66,7 +66,7 @@ async def test_a_person_gets_the_workflow_of_the_serving_strategy(home, told, to
     told.answer = {"maintenance-plan": plan}
     async with home.open(*told_rows(strategy={"workflow": workflow})) as host:
         with pytest.raises(CapacityError) as caught:
-            await host.write_runtime(ADD)
+            await host.people.write_runtime(ADD)
         assert caught.value.code == "runtime-capacity"
     planned = [phase for phase, _ in told.calls if phase == "manage maintenance-plan"]
     assert len(planned) == (workflow == "runtime-capacity")

@@ -11,6 +11,7 @@ from dsh_mnemon_core.errors import (
     ConflictError,
     InputError,
     MnemonError,
+    StorageError,
 )
 from dsh_mnemon_core.plugin import MemoryPlugin, ProvidedCapability
 from dsh_mnemon_core.profile import Row
@@ -117,6 +118,63 @@ async def test_an_entry_without_a_list_of_providers_has_no_children(home, told, 
         assert (children and [child["packageName"] for child in children]) == names
 
 
+KEPT = {"embedding": {"apiKey": "sk-one"}, "plain": "x"}
+KEPT |= {"connections": [{"mem0": {"apiKey": "sk-two", "accessToken": ""}}]}
+
+
+@pytest.mark.requirement("host:compose:list")
+async def test_secrets_of_options_are_never_shown_and_yet_move_the_revision(home, told_rows):
+    source, strategy = told_rows()
+
+    async def described(config):
+        async with home.open(attrs.evolve(source, config=config), strategy) as host:
+            return await host.composition.describe()
+
+    shown = await described(KEPT)
+    assert entry(shown, "told")["config"] == {
+        "embedding": {"apiKey": "**********"},
+        "plain": "x",
+        "connections": [{"mem0": {"apiKey": "**********", "accessToken": ""}}],
+    }
+    assert "sk-" not in str(shown)
+    assert (await described(KEPT))["revision"] == shown["revision"]
+    other = await described({**KEPT, "embedding": {"apiKey": "sk-three"}})
+    assert entry(other, "told") == entry(shown, "told")
+    assert other["revision"] != shown["revision"]
+
+
+async def test_options_that_are_sent_back_as_shown_keep_their_secrets(home, told_rows):
+    source, strategy = told_rows()
+    async with home.open(attrs.evolve(source, config=KEPT), strategy) as host:
+        sent = {**entry(await host.composition.describe(), "told")["config"], "plain": "y"}
+        del sent["connections"]
+        await host.composition.apply(Change(configs={"told": sent}))
+        (row,) = [row for row in host.rows.current if row.id == "told"]
+        assert row.config == {**KEPT, "plain": "y"}
+
+
+@pytest.mark.requirement("host:compose:list")
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [(StorageError("registry-damaged", "it is damaged"), "registry-damaged"),
+     (None, "answer-unexpected")],
+)  # fmt: skip
+async def test_a_source_that_cannot_tell_of_its_providers_says_why(
+    home, told, told_rows, failure, code
+):
+    source, strategy = told_rows()
+    if failure is not None:
+        told.failures["manage provider-services"] = failure
+    row = attrs.evolve(source, config={"providers": ["some_module"]})
+    async with home.open(row, strategy) as host:
+        (child,) = entry(await host.composition.describe(), "told")["children"]
+        told.failures["manage provider-services"] = InputError("operation-unsupported", "no")
+        (plain,) = entry(await host.composition.describe(), "told")["children"]
+    assert (child["id"], child["state"], child["code"]) == ("some_module", "unknown", code)
+    assert child["diagnostic"]
+    assert plain == {"id": "some_module", "packageName": "some-module", "state": "active"}
+
+
 # -- changing -------------------------------------------------------------------------------------
 
 
@@ -139,7 +197,7 @@ async def test_a_switch_serves_from_the_next_turn_on_and_is_stored(home, rows):
 @pytest.mark.requirement("host:compose:restore")
 async def test_switching_off_again_restores_the_view(home, rows):
     async with home.open(*rows) as host:
-        await host.write_runtime(ADD)
+        await host.people.write_runtime(ADD)
         before = await wake(host)
         await host.composition.apply(Change(enable=("light",)))
         narrow = await wake(host)
@@ -150,7 +208,7 @@ async def test_switching_off_again_restores_the_view(home, rows):
 
 async def test_options_are_stored_with_the_choice(home, rows):
     async with home.open(*rows) as host:
-        await host.write_runtime(ADD)
+        await host.people.write_runtime(ADD)
         options = {"light": {"maxProjectionCharacters": 200}}
         shown = await host.composition.apply(Change(enable=("light",), configs=options))
         assert entry(shown, "light")["config"] == {"maxProjectionCharacters": 200}
@@ -169,7 +227,7 @@ async def test_a_change_by_another_process_is_taken_over_at_the_next_turn(home, 
 @pytest.mark.requirement("host:compose:preview")
 async def test_a_preview_composes_apart_and_publishes_nothing(home, rows):
     async with home.open(*rows) as host:
-        await host.write_runtime(ADD)
+        await host.people.write_runtime(ADD)
         serving = (await host.graph()).attachment.host.serving_id
         shown = await host.composition.preview(Change(strategy="general", enable=("light",)))
         assert shown["changes"] == [
@@ -212,8 +270,12 @@ async def test_what_cannot_be_changes_nothing(home, rows, change, code):
 
 async def test_refusals_say_what_was_meant_and_have_their_kinds(home, rows):
     async with home.open(*rows) as host:
-        with pytest.raises(InputError, match="did you mean 'second'"):
-            await host.composition.preview(Change(enable=("secnod",)))
+        for name, hint in (("secnod", " (did you mean 'second'?)"), ("zzzzz", "")):
+            with pytest.raises(InputError) as caught:
+                await host.composition.preview(Change(enable=(name,)))
+            assert caught.value.message == (
+                f"the profile has no entry {name!r}{hint}; `dsh-mnemon compose list` shows them all"
+            )
         with pytest.raises(AuthorityError):
             await host.composition.preview(Change(disable=("mnemon",)))
         shown = await host.composition.preview(Change(disable=("mnemon-source-runtime",)))

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from dsh_mnemon_core.errors import InputError
+from dsh_mnemon_core.errors import InputError, StorageError
 from dsh_mnemon_core.profile import Profile, Row
 from dsh_mnemon_host import condition
 from dsh_mnemon_host.condition import diagnose, look_at, opening_failed, read_condition
@@ -136,7 +136,7 @@ async def test_text_beside_a_damaged_store_is_named_with_the_way_to_keep_it(home
     async with home.open() as host:
         for target in ("user", "memory"):
             content = {"action": "add", "target": target, "content": f"Tea for {target}"}
-            await host.write_runtime(content)
+            await host.people.write_runtime(content)
     folder = home.data / "runtime"
     if "MEMORY.md" not in names:
         (folder / "MEMORY.md").write_text("", encoding="utf-8")
@@ -235,7 +235,7 @@ async def test_odd_lines_of_the_archive_are_counted(home, lines, words):
 @pytest.mark.requirement("host:status:truth")
 async def test_more_than_is_allowed_is_a_warning(home):
     async with home.open() as host:
-        await host.write_runtime({"action": "add", "target": "user", "content": "Green tea"})
+        await host.people.write_runtime({"action": "add", "target": "user", "content": "Green tea"})
     async with home.open(settings="runtimeMemory: {userLimitBytes: 8}\n") as host:
         [finding] = findings(await read_condition(host), "capacity")
     assert (finding.level, finding.code) == ("warning", "over-limit")
@@ -273,7 +273,7 @@ async def test_sources_that_break_their_contract_cost_the_catalogue_only(home, t
 @pytest.mark.requirement("host:status:truth")
 async def test_hand_edits_are_named_with_the_command_that_takes_them_over(home):
     async with home.open() as host:
-        await host.write_runtime({"action": "add", "target": "user", "content": "Tea"})
+        await host.people.write_runtime({"action": "add", "target": "user", "content": "Tea"})
         _file(home, "USER.md").write_text("Tea\n§\nCoffee\n", encoding="utf-8")
         found = await read_condition(host)
     [finding] = findings(found, "edits")
@@ -285,6 +285,50 @@ async def test_hand_edits_are_named_with_the_command_that_takes_them_over(home):
     assert finding.subject.startswith(str(home.data / "runtime" / "edited" / "USER-"))
     assert f"dsh-mnemon runtime adopt {finding.subject}" in finding.remedy
     assert "kept" in finding.message
+
+
+@pytest.mark.requirement("host:status:truth")
+@pytest.mark.parametrize(
+    ("type_id", "operation", "area"),
+    [
+        ("runtime", "snapshot", "runtime"),
+        ("runtime", "diagnose", "stores"),
+        ("memory-spaces", "provider-services", "spaces"),
+        ("memory-spaces", "status", "spaces"),
+        ("documents", "diagnose", "documents"),
+    ],
+)
+async def test_a_source_that_cannot_tell_its_condition_is_an_error(
+    home, told, told_rows, type_id, operation, area
+):
+    rows = told_rows(source={"type_id": type_id})
+    failure = StorageError("registry-damaged", "it is damaged", details={"file": "/x/registry"})
+    told.failures[f"manage {operation}"] = failure
+    told.answer = {"diagnose": (), "edits": (), "snapshot": {"targets": {}}}
+    told.answer |= {"status": {}, "provider-services": {"services": ()}}
+    async with home.open(*rows) as host:
+        found = await read_condition(host, thorough=True)
+        told.hints = {"file": "/x/registry"}
+        named = await read_condition(host, thorough=True)
+    (finding,) = [item for item in findings(found, area) if item.code == "registry-damaged"]
+    assert (finding.level, finding.subject) == ("error", "/x/registry")
+    assert finding.message == "its condition cannot be told: it is damaged"
+    assert findings(named, area) == [], "the Source itself has named the file"
+    assert "/x/registry" in {item.subject for item in findings(named, "source")}
+
+
+@pytest.mark.requirement("host:status:truth")
+async def test_a_source_of_another_make_is_a_warning_and_an_absent_one_is_nothing(
+    home, told, told_rows
+):
+    async with home.open(*told_rows()) as host:
+        found = await read_condition(host, thorough=True)
+        told.failures["manage snapshot"] = InputError("operation-unsupported", "no")
+        less = await read_condition(host, thorough=True)
+    assert {item["area"] for item in found["silent"]} == {"runtime", "stores"}
+    for item in findings(found, "runtime"):
+        assert (item.level, item.code) == ("warning", "answer-unexpected")
+    assert [item["area"] for item in less["silent"]] == ["stores"]
 
 
 # -- settings and harnesses -----------------------------------------------------------------------

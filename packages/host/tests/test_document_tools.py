@@ -10,7 +10,7 @@ MANAGE = "source:mnemon-source-documents/manage"
 
 
 async def create(host, title="Release", content="Build with nox.", **more):
-    answer = await host.write_document(
+    answer = await host.people.write_document(
         {"action": "create", "title": title, "content": content, **more}
     )
     return answer["document"]["id"]
@@ -124,13 +124,46 @@ async def test_a_body_that_cannot_be_read_is_named_and_the_others_are_found(full
     async with full.open(general=general) as host:
         await create(host, "Good", "release")
         bad = await create(host, "Bad", "release")
-        source = await host.source("documents")
+        source = await host.people.source("documents")
         record = await source.read("document", {"id": bad})
         (host.live.current.layout.root / record["relativePath"]).write_bytes(b"\xff\xfe")
         async with host.agent().turn() as turn:
             found = await turn.call("mnemon_document_search", {"query": "release"})
         assert [row["title"] for row in found["results"]] == ["Good"]
         assert "Bad" in found["unavailable"]
+
+
+@pytest.mark.requirement("host:tools:documents")
+async def test_a_model_gets_the_figures_of_the_snapshot_and_no_paths(full):
+    figures = {
+        "generatedAt", "revision", "limitBytes", "activeBytes", "activeCount", "archivedCount",
+        "total",
+    }  # fmt: skip
+    body = {"title": "Release", "content": "Build with nox."}
+    async with full.open() as host:
+        id = await create(host)
+        agent = host.agent()
+        async with agent.turn() as turn:
+            answers = [await turn.call("mnemon_document_create", {**body, "title": "New"})]
+            changes = (
+                {"action": "create", **body, "title": "Other"},
+                {"action": "update", "id": id, "description": "How we release"},
+                {"action": "archive", "id": id},
+                {"action": "restore", "id": id},
+            )
+            answers += [await turn.call("mnemon_document_manage", change) for change in changes]
+            child = await agent.child("b")
+            async with child.turn() as inner:
+                change = {"action": "create", **body, "title": "Child's"}
+                answers.append(await inner.call("mnemon_document_manage", change))
+        for answer in answers:
+            assert set(answer["snapshot"]) == figures
+            assert str(full.home.data) not in json.dumps(answer)
+            assert str(full.home.workspace) not in json.dumps(answer)
+        assert answers[-1]["snapshot"]["activeCount"] == 4
+        person = await host.people.write_document({"action": "create", **body, "title": "Mine"})
+        assert person["snapshot"]["directory"].startswith(str(full.home.data))
+        assert len(person["snapshot"]["documents"]) == 6
 
 
 # -- who may do what ------------------------------------------------------------------------------
@@ -154,7 +187,7 @@ async def test_a_child_creates_and_updates_and_never_archives(full):
                 with pytest.raises(MnemonError) as caught:
                     await turn.call("mnemon_document_manage", large)
                 assert caught.value.code == "document-capacity"
-        answer = await host.write_document(large)
+        answer = await host.people.write_document(large)
         assert answer["maintenance"]["archivedDocumentIds"] == [id]
 
 
@@ -206,7 +239,7 @@ async def test_what_is_refused_anyway_archives_nothing(full):
             with pytest.raises(AuthorityError) as caught:
                 await turn.call("mnemon_document_manage", update)
         assert caught.value.code == "document-outside-grant"
-        snapshot = await (await host.source("documents")).read("snapshot")
+        snapshot = await (await host.people.source("documents")).read("snapshot")
         assert snapshot["activeCount"] == 2
 
 

@@ -16,19 +16,19 @@ SMALL = {"limitBytes": 1500}
 
 
 async def create(host, title, content="word " * 20, **more):
-    answer = await host.write_document(
+    answer = await host.people.write_document(
         {"action": "create", "title": title, "content": content, **more}
     )
     return answer["document"]["id"]
 
 
 async def listed(host, status="active"):
-    snapshot = await (await host.source("documents")).read("snapshot")
+    snapshot = await (await host.people.source("documents")).read("snapshot")
     return [row["title"] for row in snapshot["documents"] if row["status"] == status]
 
 
 async def document(host, document_id):
-    return await (await host.source("documents")).read("document", {"id": document_id})
+    return await (await host.people.source("documents")).read("document", {"id": document_id})
 
 
 # -- room -----------------------------------------------------------------------------------------
@@ -39,8 +39,8 @@ async def test_what_was_not_used_for_longest_is_archived_until_the_new_one_fits(
     async with full.open(documents=SMALL) as host:
         for title in ("First", "Second", "Third"):
             await create(host, title)
-        await (await host.source("documents")).read("search", {"query": "First"})
-        answer = await host.write_document(
+        await (await host.people.source("documents")).read("search", {"query": "First"})
+        answer = await host.people.write_document(
             {"action": "create", "title": "Large", "content": "x" * 400}
         )
         assert await listed(host) == ["First", "Large"]
@@ -60,7 +60,7 @@ async def test_an_update_makes_room_as_well_and_never_archives_its_own_document(
         first = await create(host, "First")
         await create(host, "Second")
         update = {"action": "update", "id": first, "content": "x" * 900}
-        answer = await host.write_document(update)
+        answer = await host.people.write_document(update)
         assert answer["action"] == "updated"
         assert await listed(host) == ["First"]
 
@@ -109,10 +109,10 @@ async def test_other_refusals_archive_nothing(full):
         first = await create(host, "First")
         stale = {"action": "update", "id": first, "content": "x" * 2000, "revision": 9}
         with pytest.raises(ConflictError) as caught:
-            await host.write_document(stale)
+            await host.people.write_document(stale)
         assert caught.value.code == "revision-conflict"
         with pytest.raises(InputError):
-            await host.write_document({"action": "create", "title": "", "content": "x"})
+            await host.people.write_document({"action": "create", "title": "", "content": "x"})
         assert await listed(host) == ["First"]
 
 
@@ -125,7 +125,7 @@ async def test_the_index_is_written_first_and_says_where_the_body_lies(full):
         space = await full.space(host, "Project")
         made = await create(host, "Release", "Build with nox.", description="How we release")
         before = await document(host, made)
-        answer = await host.archive_document(made)
+        answer = await host.people.archive_document(made)
         after = await document(host, made)
         assert await listed(host) == []
     name = after["relativePath"].rsplit("/", 1)[-1]
@@ -154,14 +154,14 @@ async def test_without_a_description_the_beginning_of_the_body_is_the_summary(fu
     async with full.open() as host:
         await full.space(host, "Project")
         made = await create(host, "Long", "字" * 1500)
-        await host.archive_document(made)
+        await host.people.archive_document(made)
         assert (await document(host, made))["archiveSummary"] == "字" * 1000
 
 
 async def test_without_a_space_a_document_is_archived_without_an_index(full):
     async with full.open() as host:
         made = await create(host, "Release")
-        answer = await host.archive_document(made)
+        answer = await host.people.archive_document(made)
         assert answer["maintenance"]["memoryBodyIds"] == []
         assert await listed(host, "archived") == ["Release"]
         assert "lineage" not in answer
@@ -178,8 +178,8 @@ async def test_an_index_that_is_there_already_is_used_again(full, folder):
         text = f"Cold path: {folder}/{name} {before['contentHash']}"
         for content in (f"{before['contentHash']} alone", text):
             memory = {"content": content, "memoryBodyId": space}
-            await host.change("memory-spaces", "remember", memory, capability="write")
-        answer = await host.archive_document(made)
+            await host.people.change("memory-spaces", "remember", memory, capability="write")
+        answer = await host.people.archive_document(made)
         (_, index) = full.native.namespaces[space]
         reference = answer["lineage"][0]["destination"]["reference"]
         assert reference == f"memory-space:{space}/item:{index.id}"
@@ -206,11 +206,11 @@ async def test_without_a_proven_index_a_document_stays_active(full, answer):
         else:
             full.native.answer("remember", answer)
         with pytest.raises(SourceFault) as caught:
-            await host.archive_document(made)
+            await host.people.archive_document(made)
         assert caught.value.code == "archive-unproven"
         assert await listed(host) == ["Release"]
         full.native.heal()
-        await host.archive_document(made)
+        await host.people.archive_document(made)
         assert await listed(host) == []
 
 
@@ -228,7 +228,7 @@ async def test_a_conflict_after_the_index_leaves_both(full, monkeypatch):
 
         monkeypatch.setattr(SourceSession, "mutate", overtaken)
         with pytest.raises(ConflictError) as caught:
-            await host.archive_document(made)
+            await host.people.archive_document(made)
         assert caught.value.code == "revision-conflict"
         assert await listed(host) == ["Release"]
         assert len(full.kept(space)) == 1
@@ -244,12 +244,12 @@ async def test_a_document_that_changed_before_its_index_is_not_indexed(full, mon
             answer = await read(self, operation, input)
             if operation == "search":
                 update = {"action": "update", "id": made, "content": "new"}
-                await (await host.source("documents")).mutate("mutate", update)
+                await (await host.people.source("documents")).mutate("mutate", update)
             return answer
 
         monkeypatch.setattr(SourceSession, "read", changing)
         with pytest.raises(ConflictError) as caught:
-            await host.archive_document(made)
+            await host.people.archive_document(made)
         assert caught.value.code == "revision-conflict"
         assert full.kept(space) == []
 
@@ -259,11 +259,11 @@ async def test_stale_and_archived_documents_are_refused_before_anything_is_writt
         space = await full.space(host, "Project")
         made = await create(host, "Release")
         with pytest.raises(ConflictError) as caught:
-            await host.archive_document(made, 7)
+            await host.people.archive_document(made, 7)
         assert caught.value.code == "revision-conflict"
-        await host.archive_document(made, 1)
+        await host.people.archive_document(made, 1)
         with pytest.raises(ConflictError) as caught:
-            await host.archive_document(made)
+            await host.people.archive_document(made)
         assert caught.value.code == "document-archived"
         assert len(full.kept(space)) == 1
 
@@ -285,15 +285,71 @@ async def test_a_space_beyond_the_scope_takes_no_index(full):
 async def test_archived_and_former_bodies_come_back(full):
     async with full.open() as host:
         made = await create(host, "Release", "one")
-        await host.write_document({"action": "update", "id": made, "content": "two"})
-        answer = await host.restore_document(made, 1)
+        await host.people.write_document({"action": "update", "id": made, "content": "two"})
+        answer = await host.people.restore_document(made, 1)
         assert (answer["action"], answer["document"]["id"]) == ("updated", made)
         assert (await document(host, made))["content"] == "one"
-        await host.archive_document(made)
-        answer = await host.restore_document(made)
+        await host.people.archive_document(made)
+        answer = await host.people.restore_document(made)
         assert answer["action"] == "created"
         assert answer["document"]["id"] != made
         assert await listed(host) == await listed(host, "archived") == ["Release"]
+
+
+@pytest.mark.requirement("host:documents:room")
+async def test_room_is_made_for_what_is_restored(full):
+    async with full.open(documents=SMALL) as host:
+        made = await create(host, "Large", "x" * 500, description="All of it")
+        await host.people.archive_document(made)
+        for title in ("First", "Second", "Third"):
+            await create(host, title)
+        answer = await host.people.restore_document(made)
+        assert (answer["action"], answer["document"]["content"]) == ("created", "x" * 500)
+        assert len(answer["maintenance"]["archivedDocumentIds"]) == 2
+        assert await listed(host) == ["Third", "Large"]
+
+
+@pytest.mark.requirement("host:documents:room")
+async def test_room_is_made_for_a_former_body_and_its_own_document_stays(full):
+    async with full.open(documents=SMALL) as host:
+        await create(host, "First")
+        made = await create(host, "Large", "x" * 500)
+        await host.people.write_document({"action": "update", "id": made, "content": "short"})
+        await create(host, "Second")
+        answer = await host.people.restore_document(made, 1)
+        assert answer["document"]["id"] == made
+        assert (await document(host, made))["content"] == "x" * 500
+        assert len(answer["maintenance"]["archivedDocumentIds"]) == 1
+        assert await listed(host) == ["Large", "Second"]
+
+
+@pytest.mark.requirement("host:documents:room")
+async def test_a_former_body_of_an_archived_document_finds_room_as_well(full):
+    async with full.open(documents=SMALL) as host:
+        made = await create(host, "Large", "x" * 500)
+        await host.people.write_document({"action": "update", "id": made, "content": "short"})
+        await host.people.archive_document(made)
+        for title in ("First", "Second", "Third"):
+            await create(host, title)
+        answer = await host.people.restore_document(made, 1)
+        assert answer["document"]["content"] == "x" * 500
+        assert len(answer["maintenance"]["archivedDocumentIds"]) == 2
+
+
+@pytest.mark.requirement("host:documents:room")
+async def test_what_can_never_be_restored_archives_nothing(full):
+    async with full.open() as host:
+        made = await create(host, "Large", "x" * 2000)
+        await host.people.archive_document(made)
+        await create(host, "First")
+    async with full.open(documents=SMALL) as host:
+        with pytest.raises(CapacityError) as caught:
+            await host.people.restore_document(made)
+        assert caught.value.code == "document-capacity"
+        assert await listed(host) == ["First"]
+        with pytest.raises(MnemonError) as caught:
+            await host.people.restore_document("nobody")
+        assert caught.value.code == "document-not-found"
 
 
 # -- the queue and the switches -------------------------------------------------------------------
@@ -307,9 +363,9 @@ async def test_nothing_is_changed_while_writes_are_off(full):
         await host.settings.mutate("mnemon", off)
         for call in (
             create(host, "Other"),
-            host.archive_document(made),
-            host.restore_document(made),
-            host.change("documents", "archive", {"id": made}, capability="archive"),
+            host.people.archive_document(made),
+            host.people.restore_document(made),
+            host.people.change("documents", "archive", {"id": made}, capability="archive"),
         ):
             with pytest.raises(AuthorityError) as caught:
                 await call
@@ -332,7 +388,7 @@ async def test_two_hosts_write_and_archive_at_once_and_nothing_is_lost(full):
         async def write(side, name):
             try:
                 made = await create(side, name)
-                await side.archive_document(made)
+                await side.people.archive_document(made)
             except MnemonError as error:
                 failures.append(error)
 

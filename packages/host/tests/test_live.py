@@ -86,7 +86,7 @@ async def test_operation_in_flight_stays_on_its_graph(bench, told):
         await bench.settings.mutate("mnemon", put("timeoutMs", 999))
         await anyio.wait_all_tasks_blocked()
         assert told.disposed == 0
-        source = await bench.source("runtime")
+        source = await bench.people.source("runtime")
         assert source.graph is bench.live.current
         with graph.attachment.host.acquire():
             pass

@@ -43,7 +43,7 @@ async def test_a_profile_file_opens_a_host_that_remembers(home, tmp_path):
         async with home.open(profile=profile) as host:
             assert {row.state for row in host.profile.report()} == {"active"}
             assert len(home.stored()) == expected
-            await host.write_runtime(ADD)
+            await host.people.write_runtime(ADD)
     [entry] = home.stored()
     assert entry["content"] == "Build with nox"
 
@@ -207,7 +207,7 @@ async def test_two_hosts_share_one_data_folder(home):
             assert "Build with nox" in later.messages[-1].text
 
         async def write(host, number):
-            await host.write_runtime({**ADD, "content": f"Fact {number}"})
+            await host.people.write_runtime({**ADD, "content": f"Fact {number}"})
 
         with anyio.fail_after(60):
             async with anyio.create_task_group() as group:

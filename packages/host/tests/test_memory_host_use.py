@@ -154,9 +154,9 @@ async def test_a_person_cannot_write_what_the_settings_switch_off(home, layer):
     topology = {"layers": {"runtime": layer}}
     async with home.open(overrides={"memoryTopology": topology}) as host:
         with pytest.raises(AuthorityError) as caught:
-            await host.write_runtime(ADD)
+            await host.people.write_runtime(ADD)
         assert caught.value.code == "layer-off"
-        assert (await (await host.source("runtime")).read("snapshot"))["entries"] == ()
+        assert (await (await host.people.source("runtime")).read("snapshot"))["entries"] == ()
     assert home.stored() == []
 
 
@@ -167,7 +167,7 @@ async def test_a_person_writes_where_tools_may_not(home):
             with pytest.raises(AuthorityError) as caught:
                 await turn.call("mnemon_runtime_memory", ADD)
             assert caught.value.code == "action-unavailable"
-        await host.write_runtime(ADD)
+        await host.people.write_runtime(ADD)
     assert len(home.stored()) == 1
 
 
@@ -181,7 +181,7 @@ async def test_a_write_of_several_steps_ends_on_the_graph_it_began_on(home, told
     results = []
 
     async def write(host):
-        results.append((await host.write_runtime(ADD)).value)
+        results.append((await host.people.write_runtime(ADD)).value)
 
     async with home.open(*told_rows(strategy={"workflow": "runtime-capacity"})) as host:
         with anyio.fail_after(5):
@@ -200,7 +200,7 @@ async def test_a_write_of_several_steps_ends_on_the_graph_it_began_on(home, told
 async def test_read_only_beats_a_person_too(home):
     async with home.open(settings="writeEnabled: false\n") as host:
         with pytest.raises(AuthorityError) as caught:
-            await host.write_runtime(ADD)
+            await host.people.write_runtime(ADD)
         assert caught.value.code == "writes-disabled"
 
 
@@ -208,10 +208,10 @@ async def test_sources_and_writes_go_to_the_workspace_asked_for(home, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     async with home.open(settings="storageScope: workspace\n") as host:
-        await host.write_runtime(ADD, workspace=str(other))
+        await host.people.write_runtime(ADD, workspace=str(other))
         assert len(home.stored(other / ".mnemon")) == 1
         assert home.stored(home.workspace / ".mnemon") == []
-        source = await host.source("runtime", workspace=str(other), capability="read")
+        source = await host.people.source("runtime", workspace=str(other), capability="read")
         assert len((await source.read("snapshot"))["entries"]) == 1
 
 

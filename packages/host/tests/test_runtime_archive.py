@@ -27,7 +27,7 @@ def add(content, **more):
 async def fill(host):
     """Bring MEMORY.md to 85 of 120 bytes."""
     for content, importance in FACTS.items():
-        await host.write_runtime(add(content, importance=importance))
+        await host.people.write_runtime(add(content, importance=importance))
 
 
 def contents(home):
@@ -61,7 +61,7 @@ async def test_one_space_takes_every_entry_and_what_fits_stays_hot(home, full, b
                 async with child.turn() as own:
                     result = await own.call("mnemon_runtime_memory", add(MORE))
             else:
-                result = (await host.write_runtime(add(MORE))).value
+                result = (await host.people.write_runtime(add(MORE))).value
     assert full.kept(space) == list(FACTS)
     assert contents(home) == ["critical 关键规则 one", MORE]
     maintenance = dict(result["maintenance"])
@@ -78,10 +78,12 @@ async def test_copies_say_what_an_entry_was_and_lineage_where_it_went(home, full
     async with full.open(settings=SMALL) as host:
         space = await full.space(host, "Project")
         branch = "feature/" + "x" * 120
-        await host.write_runtime(add("for one branch only", importance="low", branches=[branch]))
-        await host.write_runtime(add("for all of them", importance="critical"))
-        plan = await (await host.source("runtime")).read("maintenance-plan", add("y" * 90))
-        await host.write_runtime(add("y" * 90))
+        await host.people.write_runtime(
+            add("for one branch only", importance="low", branches=[branch])
+        )
+        await host.people.write_runtime(add("for all of them", importance="critical"))
+        plan = await (await host.people.source("runtime")).read("maintenance-plan", add("y" * 90))
+        await host.people.write_runtime(add("y" * 90))
     one, other = full.native.namespaces[space]
     assert (one.category, one.source, one.importance) == ("context", "agent", 1)
     assert one.tags == (f"branch:{branch}"[:100],)
@@ -103,13 +105,13 @@ async def test_of_several_the_native_default_takes_them_else_the_first(home, ful
         await full.connect(host)
         (home.data / "active").write_text(second, encoding="utf-8")
         await fill(host)
-        result = (await host.write_runtime(add(MORE))).value
+        result = (await host.people.write_runtime(add(MORE))).value
         assert list(result["maintenance"]["memoryBodyIds"]) == [second]
         assert full.kept(second) == list(FACTS)
         assert full.kept("default") == full.kept("team", full.other) == []
         request = {"memoryBodyId": second, "active": False}
-        await host.change("memory-spaces", "body-update", request, capability="write")
-        result = (await host.write_runtime(add("z" * 60))).value
+        await host.people.change("memory-spaces", "body-update", request, capability="write")
+        result = (await host.people.write_runtime(add("z" * 60))).value
         assert list(result["maintenance"]["memoryBodyIds"]) == ["default"]
 
 
@@ -126,7 +128,7 @@ async def test_without_any_space_that_could_take_them_entries_stay_local(home, f
             (home.data / "data" / ".dsh-memory-bodies.json").write_text("{", encoding="utf-8")
     async with full.open(settings=settings) as host:
         await fill(host)
-        result = (await host.write_runtime(add(MORE))).value
+        result = (await host.people.write_runtime(add(MORE))).value
     assert result["maintenance"]["kind"] == "local-archive"
     assert [row["content"] for row in lines(home, "MEMORY.jsonl")] == list(FACTS)[1:]
     assert contents(home) == ["critical 关键规则 one", MORE]
@@ -145,7 +147,7 @@ async def test_spaces_that_only_collect_or_cannot_forget_take_nothing(home, full
         for name in unfit:
             await full.connect(host, name)
         await fill(host)
-        result = (await host.write_runtime(add(MORE))).value
+        result = (await host.people.write_runtime(add(MORE))).value
     assert result["maintenance"]["kind"] == "local-archive"
     assert full.kept("team", full.other) == []
 
@@ -217,7 +219,7 @@ async def test_what_proves_nothing_moves_nothing(home, full, answer):
         else:
             full.native.answer("remember", answer)
         with pytest.raises(SourceFault) as caught:
-            await host.write_runtime(add(MORE))
+            await host.people.write_runtime(add(MORE))
         assert caught.value.code == "archive-unproven"
         assert caught.value.details["memoryBodyId"] == space
         assert caught.value.details["pending"]["content"] == MORE
@@ -225,7 +227,7 @@ async def test_what_proves_nothing_moves_nothing(home, full, answer):
         assert home.stored() == before
         assert lines(home, "MEMORY.jsonl") == lines(home, "lineage.jsonl") == []
         full.native.heal()
-        await host.write_runtime(add(MORE))
+        await host.people.write_runtime(add(MORE))
     assert contents(home) == ["critical 关键规则 one", MORE]
     assert full.kept(space) == list(FACTS)
 
@@ -235,10 +237,10 @@ async def test_entries_that_are_there_already_count_when_they_are_found_word_for
         space = await full.space(host, "Project")
         for content in FACTS:
             memory = {"content": content, "memoryBodyId": space}
-            await host.change("memory-spaces", "remember", memory, capability="write")
+            await host.people.change("memory-spaces", "remember", memory, capability="write")
         ids = [item.id for item in full.native.namespaces[space]]
         await fill(host)
-        await host.write_runtime(add(MORE))
+        await host.people.write_runtime(add(MORE))
     assert full.kept(space) == list(FACTS)
     text = json.dumps(lines(home, "lineage.jsonl"))
     assert all(f"item:{item}" in text for item in ids)
@@ -251,13 +253,13 @@ async def test_copies_that_were_written_before_a_failure_stay(home, full):
         (home.data / "runtime" / "archived").write_text("in the way", encoding="utf-8")
         before = home.stored()
         with pytest.raises(MnemonError) as caught:
-            await host.write_runtime(add(MORE))
+            await host.people.write_runtime(add(MORE))
         assert home.stored() == before
         assert full.kept(space) == list(FACTS)
         assert len(caught.value.details["copies"]) == 4
         assert caught.value.details["pending"]["content"] == MORE
         (home.data / "runtime" / "archived").unlink()
-        await host.write_runtime(add(MORE))
+        await host.people.write_runtime(add(MORE))
     assert full.kept(space) == list(FACTS), "copies are not doubled by the next try"
 
 
@@ -268,10 +270,10 @@ async def test_a_cancelled_archive_loses_nothing(home, full):
         before = home.stored()
         full.native.hang("remember")
         with anyio.move_on_after(0.5):
-            await host.write_runtime(add(MORE))
+            await host.people.write_runtime(add(MORE))
         assert home.stored() == before
         full.native.heal()
-        await host.write_runtime(add(MORE))
+        await host.people.write_runtime(add(MORE))
 
 
 # -- over Sources that do as they are told --------------------------------------------------------
@@ -468,11 +470,11 @@ async def test_the_native_engine_takes_anything_and_proves_it_again_the_next_tim
         kinds = []
         for content in written:
             importance = "critical" if content in ODD else "low"
-            result = (await host.write_runtime(add(content, importance=importance))).value
+            result = (await host.people.write_runtime(add(content, importance=importance))).value
             kinds += [result["maintenance"]["kind"]] if "maintenance" in result else []
         assert len(kinds) > 1, "what stays hot is sent again by the next archive"
         assert set(kinds) == {"mnemon-archive"}
-        session = await host.source("memory-spaces")
+        session = await host.people.source("memory-spaces")
         kept = [item["content"] for item in (await session.read("list", {}))["items"]]
     assert set(ODD) <= set(contents(home)) & set(kept)
     assert set(written) <= set(contents(home)) | set(kept)

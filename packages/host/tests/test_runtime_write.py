@@ -42,8 +42,8 @@ def files(home):
 async def fill(host):
     """Bring MEMORY.md to 85 of 120 bytes."""
     for importance, content in RANKED.items():
-        await host.write_runtime(add(content, importance=importance))
-    await host.write_runtime(add("normal entry four"))
+        await host.people.write_runtime(add(content, importance=importance))
+    await host.people.write_runtime(add("normal entry four"))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ async def test_a_full_memory_is_archived_locally_in_the_same_commit(home, by):
                 async with child.turn() as own:
                     result = await own.call("mnemon_runtime_memory", pending)
             else:
-                result = (await host.write_runtime(pending)).value
+                result = (await host.people.write_runtime(pending)).value
     # 120 * 7 // 10 - 45 - 4 = 35 bytes stay: the critical entry, and nothing beside it.
     assert contents(home) == ["critical 关键规则 one", pending["content"]]
     assert [entry["content"] for entry in archived(home)] == [
@@ -99,13 +99,13 @@ async def test_a_full_memory_is_archived_locally_in_the_same_commit(home, by):
 @pytest.mark.parametrize("by", ["tool", "person"])
 async def test_a_full_user_profile_asks_for_a_model_and_loses_nothing(home, by):
     async with home.open(settings=SMALL) as host:
-        await host.write_runtime(add("Prefers short answers in British English", "user"))
+        await host.people.write_runtime(add("Prefers short answers in British English", "user"))
         before = files(home)
         pending = add("Works in Berlin and speaks German", "user", importance="critical")
         async with host.agent().turn() as turn:
             call = partial(turn.call, "mnemon_runtime_memory")
             with pytest.raises(CapacityError) as caught:
-                await (call if by == "tool" else host.write_runtime)(pending)
+                await (call if by == "tool" else host.people.write_runtime)(pending)
         assert caught.value.code == "model-unavailable"
         assert caught.value.details["pending"] == {
             "content": pending["content"],
@@ -121,7 +121,7 @@ async def test_an_entry_that_nothing_can_make_room_for_is_refused(home):
     async with home.open(settings=SMALL) as host:
         pending = add("x" * 121)
         with pytest.raises(CapacityError) as caught:
-            await host.write_runtime(pending)
+            await host.people.write_runtime(pending)
         assert caught.value.code == "runtime-capacity"
         assert caught.value.details["pending"]["content"] == pending["content"]
         assert not (home.data / "runtime" / "memories.json").exists()
@@ -132,7 +132,7 @@ async def test_an_entry_above_the_limit_leaves_the_others_alone(home):
         await fill(host)
         before = files(home)
         with pytest.raises(CapacityError):
-            await host.write_runtime(add("x" * 121))
+            await host.people.write_runtime(add("x" * 121))
         assert files(home) == before
         assert archived(home) == []
 
@@ -153,7 +153,7 @@ async def test_a_strategy_without_the_rule_gets_the_plain_refusal(home, strategy
                     "mnemon_view_action",
                     {"offerId": "source:mnemon-source-runtime/mutate", "input": pending},
                 ),
-                lambda: host.write_runtime(pending),
+                lambda: host.people.write_runtime(pending),
             ):
                 with pytest.raises(CapacityError) as caught:
                     await call()
@@ -167,9 +167,9 @@ async def test_a_plan_that_somebody_overtook_changes_nothing(home):
     """Another process writes between the plan and the archive."""
     async with home.open(settings=SMALL) as host, home.open(settings=SMALL) as other:
         await fill(host)
-        source = await host.source("runtime")
+        source = await host.people.source("runtime")
         plan = await source.read("maintenance-plan", add("y" * 45))
-        await other.write_runtime(add("z"))
+        await other.people.write_runtime(add("z"))
         before = files(home)
         request = {"revision": plan["revision"], "mutation": add("y" * 45), "maxBytes": 35}
         with pytest.raises(MnemonError) as caught:

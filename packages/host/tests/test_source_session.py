@@ -26,7 +26,7 @@ def test_default_instance_wins_then_the_only_one(instances, chosen):
 
 async def test_reads_and_changes_go_to_the_management_plane(home):
     async with home.open() as host:
-        source = await host.source("runtime")
+        source = await host.people.source("runtime")
         assert source.key == "source:mnemon-source-runtime"
         before = await source.revision()
         result = await source.mutate("mutate", ADD)
@@ -37,7 +37,7 @@ async def test_reads_and_changes_go_to_the_management_plane(home):
 
 async def test_a_fenced_change_is_refused_when_the_revision_moved(home):
     async with home.open() as host:
-        source = await host.source("runtime")
+        source = await host.people.source("runtime")
         before = await source.revision()
         await source.mutate("mutate", ADD, before)
         with pytest.raises(ManagementError) as caught:
@@ -48,7 +48,7 @@ async def test_a_fenced_change_is_refused_when_the_revision_moved(home):
 
 async def test_a_change_that_expects_nothing_is_prepared_again(home, told, told_rows):
     async with home.open(*told_rows()) as host:
-        source = await host.source("runtime")
+        source = await host.people.source("runtime")
         left = [3]
 
         class Moving(dict):
@@ -69,7 +69,7 @@ async def test_a_change_that_expects_nothing_is_prepared_again(home, told, told_
 async def test_it_gives_up_at_some_point(home, told, told_rows):
     told.failures["manage mutate"] = ManagementError("management-revision-conflict", "moved")
     async with home.open(*told_rows()) as host:
-        source = await host.source("runtime")
+        source = await host.people.source("runtime")
         with pytest.raises(ManagementError):
             await source.mutate("mutate", {})
     assert sum(phase == "manage mutate" for phase, _ in told.calls) == 21
@@ -78,7 +78,7 @@ async def test_it_gives_up_at_some_point(home, told, told_rows):
 async def test_other_refusals_are_not_repeated(home, told, told_rows):
     told.failures["manage mutate"] = ManagementError("management-unsupported", "no")
     async with home.open(*told_rows()) as host:
-        source = await host.source("runtime")
+        source = await host.people.source("runtime")
         with pytest.raises(ManagementError):
             await source.mutate("mutate", {})
     assert sum(phase == "manage mutate" for phase, _ in told.calls) == 1
@@ -86,7 +86,7 @@ async def test_other_refusals_are_not_repeated(home, told, told_rows):
 
 async def test_unknown_operations_are_refused_by_the_source(home):
     async with home.open() as host:
-        source = await host.source("runtime")
+        source = await host.people.source("runtime")
         with pytest.raises(InputError):
             await source.read("nonesuch")
 
@@ -94,7 +94,7 @@ async def test_unknown_operations_are_refused_by_the_source(home):
 async def test_a_type_without_an_instance_is_named(home):
     async with home.open() as host:
         with pytest.raises(AuthorityError) as caught:
-            await host.source("documents")
+            await host.people.source("documents")
         assert caught.value.code == "source-not-installed"
 
 
@@ -103,7 +103,7 @@ async def test_several_instances_without_a_default_are_ambiguous(
 ):
     async with home.open(*told_rows(), source_row("more", make_told())) as host:
         with pytest.raises(AuthorityError) as caught:
-            await host.source("runtime")
+            await host.people.source("runtime")
         assert caught.value.code == "source-ambiguous"
         assert "source:told" in caught.value.message
         assert "source:more" in caught.value.message

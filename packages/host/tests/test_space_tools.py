@@ -145,7 +145,7 @@ async def test_two_providers_and_one_that_hangs_are_one_answer(full):
     async with full.open(settings="timeoutMs: 300\n") as host:
         project = await full.space(host, "Project")
         await full.connect(host)
-        session = await host.source("memory-spaces")
+        session = await host.people.source("memory-spaces")
         bodies = (await session.read("body-directory", {}))["bodies"]
         team = next(body["id"] for body in bodies if body["name"] == "Team")
         agent = host.agent()
@@ -371,7 +371,7 @@ async def test_status_tells_of_spaces_and_takes_no_offence_at_what_is_not_instal
             }  # fmt: skip
             assert shown["aggregate"]["totalInsights"] == 0
         full.native.fail("status", RuntimeError("secret detail"))
-        await host.change("memory-spaces", "reload", None, capability="maintain")
+        await host.people.change("memory-spaces", "reload", None, capability="maintain")
         async with host.agent().turn() as turn:
             shown = await turn.call("mnemon_status", {})
             assert shown["healthy"] is False

@@ -1,8 +1,6 @@
 import hashlib
 from pathlib import Path
 
-import anyio
-import anyio.lowlevel
 import pytest
 from dsh_mnemon_core.errors import InputError, StorageError
 from dsh_mnemon_host.config import HostConfig, read_strict, resolve
@@ -11,7 +9,6 @@ from dsh_mnemon_host.storage import (
     resolve_layout,
     scope_root,
     source_configuration,
-    with_exclusive,
 )
 
 _HOME = "/home/u"
@@ -63,8 +60,6 @@ def test_areas_and_root_files():
     assert [layout.runtime, layout.documents, layout.data, layout.state] == [
         Path("/d/runtime"), Path("/d/documents"), Path("/d/data"), Path("/d/state"),
     ]  # fmt: skip
-    assert layout.active_file == Path("/d/active")
-    assert layout.pack_lock == Path("/d/.dsh-pack.lock")
 
 
 @pytest.mark.requirement("host:layout:workspace")
@@ -219,41 +214,3 @@ def test_other_instances_and_types_receive_nothing(type_id, key):
 
 def test_an_included_default_instance_is_one():
     assert _received("runtime", key="source:team:mnemon-source-runtime").configuration
-
-
-async def test_operations_of_one_directory_run_one_after_another(tmp_path):
-    (tmp_path / "alias").symlink_to(tmp_path)
-    log = []
-
-    async def work(name, root, fail):
-        async def operation():
-            log.append(f"{name} in")
-            await anyio.lowlevel.checkpoint()
-            await anyio.lowlevel.checkpoint()
-            log.append(f"{name} out")
-            if fail:
-                raise ValueError(name)
-            return name
-
-        try:
-            return await with_exclusive(root, operation)
-        except ValueError:
-            log.append(f"{name} failed")
-
-    async with anyio.create_task_group() as tasks:
-        for name, root, fail in (("a", tmp_path, True), ("b", tmp_path / "alias", False)):
-            tasks.start_soon(work, name, root, fail)
-            await anyio.wait_all_tasks_blocked()
-    assert [item for item in log if "failed" not in item] == ["a in", "a out", "b in", "b out"]
-    assert "a failed" in log
-    assert await work("c", tmp_path, False) == "c"
-
-
-async def test_operations_of_other_directories_do_not_wait(tmp_path):
-    async def outer():
-        async def inner():
-            return "done"
-
-        return await with_exclusive(tmp_path / "b", inner)
-
-    assert await with_exclusive(tmp_path / "a", outer) == "done"

@@ -5,9 +5,10 @@ import json
 import pytest
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_host.transfer.chats import is_chat, read_chats
-from dsh_mnemon_host.transfer.draft import MAX_BYTES, read_draft, read_lines
+from dsh_mnemon_host.transfer.draft import read_draft, read_lines
+from dsh_mnemon_host.transfer.importing import import_draft
 from dsh_mnemon_host.transfer.markdown import read_markdown, split_sections
-from dsh_mnemon_host.transfer.pieces import pieces
+from dsh_mnemon_host.transfer.pieces import MAX_BYTES, pieces
 from dsh_mnemon_host.transfer.reading import read_path
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,16 +53,11 @@ def test_a_draft_is_read_with_its_defaults():
         ({"schema_version": "2", "insights": []}, 'only "1"'),
         ({"schema_version": "1", "insights": {}}, "no array"),
         (draft("  "), r"insights\[0\]: content: content is blank"),
-        (draft("x" * 8001), "8001 bytes"),
-        (draft("字" * 2667), "8001 bytes"),
         ({"schema_version": "1", "insights": ["x"]}, r"insights\[0\]"),
         ({"schema_version": "1", "insights": [{"content": "x", "importance": 6}]}, "importance"),
-        ({"schema_version": "1", "insights": [{"content": "x", "tags": ["t"] * 21}]}, "tags"),
-        ({"schema_version": "1", "insights": [{"content": "x", "entities": ["t"] * 51}]}, "entit"),
+        ({"schema_version": "1", "insights": [{"content": "x", "tags": "t"}]}, "tags"),
+        ({"schema_version": "1", "insights": [{"content": "x", "entities": [1]}]}, "entities"),
         ({"schema_version": "1", "insights": [{"content": "x", "created_at": "May"}]}, "RFC 3339"),
-        ({"schema_version": "1", "insights": [{"content": "x", "tags": ["a,b"]}]}, "comma"),
-        ({"schema_version": "1", "insights": [{"content": "x", "tags": ["字" * 34]}]}, "100 bytes"),
-        ({"schema_version": "1", "insights": [{"content": "x", "entities": ["字" * 67]}]}, "200"),
         (draft("x", "y", edges=[edge(0, 1, reason="x" * 1001)]), "reason"),
         (draft("x", edges=[edge(0, 1)]), "only 1 insights"),
         (draft("x", edges=[edge(0, 0)]), "itself"),
@@ -106,16 +102,18 @@ def test_batches_hold_every_memory_once_in_order_and_every_edge(sized, size):
     read = read_draft(
         draft(*(f"m{i}" for i in range(count)), edges=[edge(a, b) for a, b in pairs]), "d"
     )
-    parts = list(read.batches(size))
-    assert all(len(memories) <= size for memories, _ in parts)
-    firsts = parts[: -(-count // size)]
-    assert [m.content for memories, _ in firsts for m in memories] == [
-        f"m{i}" for i in range(count)
-    ]
+    parts = list(read.parts(size))
+    assert all(len(part.memories) <= size for part in parts)
+    firsts = [part for part in parts if not part.again]
+    assert [m.content for part in firsts for m in part.memories] == [f"m{i}" for i in range(count)]
+    assert all(
+        [m.content for m in part.memories] == [f"m{place}" for place in part.places]
+        for part in parts
+    )
     joined = sorted(
-        (memories[e.source_index].content, memories[e.target_index].content)
-        for memories, edges in parts
-        for e in edges
+        (part.memories[e.source_index].content, part.memories[e.target_index].content)
+        for part in parts
+        for e in part.edges
     )
     assert joined == sorted((f"m{a}", f"m{b}") for a, b in pairs)
 
@@ -124,8 +122,71 @@ def test_more_edges_than_one_import_takes_are_dealt_over_several(monkeypatch):
     monkeypatch.setattr("dsh_mnemon_host.transfer.draft._MOST_EDGES", 2)
     pairs = [edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 0)]
     read = read_draft(draft("a", "b", "c", "d", edges=pairs), "d")
-    parts = [(len(memories), len(edges)) for memories, edges in read.batches(4)]
-    assert parts == [(4, 2), (3, 2)]
+    parts = [(len(part.memories), len(part.edges), part.again) for part in read.parts(4)]
+    assert parts == [(4, 2, False), (3, 2, True)]
+
+
+class Space:
+    """A Space that takes words without ``bad`` in them, and refuses a part as a whole."""
+
+    def __init__(self):
+        self.kept, self.joined = [], []
+
+    async def write(self, part):
+        contents = [item["content"] for item in part["insights"]]
+        for index, content in enumerate(contents):
+            if "bad" in content:
+                message = f"body-import: insights.{index}.content: it is bad"
+                field = {"field": f"insights.{index}.content"}
+                raise InputError("value-invalid", message, details=field)
+        new = [content for content in contents if content not in self.kept]
+        self.kept += new
+        self.joined += [
+            (contents[item["source_index"]], contents[item["target_index"]])
+            for item in part["edges"]
+        ]
+        counts = {"imported": len(new), "skipped": len(contents) - len(new)}
+        return {**counts, "edges_inserted": len(part["edges"]), "errors": []}
+
+
+@pytest.mark.requirement("host:transfer:refused")
+@given(
+    st.lists(st.sampled_from(["good", "bad"]), min_size=2, max_size=12).flatmap(
+        lambda words: st.tuples(
+            st.just([f"{word} {place}" for place, word in enumerate(words)]),
+            st.lists(
+                st.tuples(*[st.integers(0, len(words) - 1)] * 2).filter(lambda e: e[0] != e[1]),
+                max_size=8,
+                unique=True,
+            ),
+        )
+    ),
+    st.integers(2, 5),
+)
+async def test_what_a_space_refuses_is_left_out_alone_and_named_by_its_place(sized, size):
+    contents, pairs = sized
+    read = read_draft(draft(*contents, edges=[edge(a, b) for a, b in pairs]), "d")
+    space, done = Space(), []
+    result = await import_draft(read, size, space.write, done.append)
+    good = [content for content in contents if "good" in content]
+    assert space.kept == good
+    assert result.errors == [
+        {"index": place, "code": "value-invalid", "message": "content: it is bad"}
+        for place, content in enumerate(contents)
+        if "bad" in content
+    ]
+    assert (result.counts["imported"], result.counts["skipped"]) == (len(good), 0)
+    kept = [(contents[a], contents[b]) for a, b in pairs if contents[a] in good]
+    assert sorted(space.joined) == sorted(pair for pair in kept if pair[1] in good)
+    assert done[-1] == len(contents)
+
+
+async def test_a_refusal_that_names_no_memory_ends_an_import():
+    async def full(_part):
+        raise InputError("edge-index", "no such edge", details={"field": "edges.0"})
+
+    with pytest.raises(InputError, match="no such edge"):
+        await import_draft(read_draft(draft("a"), "d"), 2, full, lambda _: None)
 
 
 # -- pieces and Markdown --------------------------------------------------------------------------

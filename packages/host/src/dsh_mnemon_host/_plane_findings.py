@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from dsh_mnemon_core.values import JsonObject
 
 from dsh_mnemon_host._finding import Finding
 
-__all__ = ("document_findings", "space_findings")
+__all__ = ("document_findings", "silent_findings", "space_findings")
+
+
+_HARMLESS: Final = frozenset(("answer-unexpected", "source-ambiguous"))
+"""What keeps a Source from telling its condition, and from nothing else."""
 
 
 def space_findings(spaces: JsonObject) -> Iterator[Finding]:
@@ -57,3 +62,21 @@ def document_findings(documents: JsonObject) -> Iterator[Finding]:
             code="document-unindexed",
             remedy="Import it with `dsh-mnemon documents import`, or remove it.",
         )
+
+
+def silent_findings(
+    silent: Sequence[JsonObject], sources: Sequence[JsonObject]
+) -> Iterator[Finding]:
+    """Judge what a Source would not tell; where its file is damaged, that is said already."""
+    files = {source.get("hints", {}).get("file") for source in sources}
+    for item in silent:
+        file = item.get("details", {}).get("file")
+        if file is None or file not in files:
+            yield Finding(
+                level="warning" if item["code"] in _HARMLESS else "error",
+                check=item["area"],
+                subject=str(file or item["area"]),
+                message=f"its condition cannot be told: {item['message']}",
+                code=item["code"],
+                remedy="Mend what is named here, or look at the log; then run this again.",
+            )

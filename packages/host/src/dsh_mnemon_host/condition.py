@@ -15,7 +15,8 @@ from dsh_mnemon_core.values import JsonObject
 from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host._finding import Finding, Level
-from dsh_mnemon_host._plane_findings import document_findings, space_findings
+from dsh_mnemon_host._plane_findings import document_findings, silent_findings, space_findings
+from dsh_mnemon_host._reports import read_reports
 from dsh_mnemon_host._store_findings import over_limit, store_findings, unreadable_store
 from dsh_mnemon_host.agent_host import FEATURES, AgentHost
 from dsh_mnemon_host.memory_host import MemoryHost
@@ -46,14 +47,11 @@ async def read_condition(host: MemoryHost, *, thorough: bool = False) -> dict[st
     Returns:
         ``{version, workspace {path, isWorktree}, storage {scope, root, userRoot, places},
         writeEnabled, composition {servingGenerationId?, drainingGenerationIds, evaluation,
-        problem?, choicesProblem?}, rows, sources, runtime?, stores?, spaces?, documents?, settings
-        {path, writable, problem?, unknown}, harnesses}``. ``places`` are the folders of the storage
+        problem?, choicesProblem?}, rows, sources, settings {path, writable, problem?, unknown},
+        harnesses, runtime?, stores?, spaces?, documents?, silent?}``; the last five as
+        `read_reports` returns them. ``places`` are the folders of the storage
         as ``{path, state}``, where the state is a `Place`; ``sources`` is the catalogue, with the
-        ``diagnostic`` of a Source that did not answer; ``problem`` says why there is no catalogue;
-        ``runtime`` holds use and hand edits of the default Runtime Source, ``stores`` what its
-        ``diagnose`` says of every root, also while a store is damaged; ``spaces`` the Memory Spaces
-        and their ``providers``, as far as known or as they answer; ``documents``, only when
-        thorough, the documents that cannot be read.
+        ``diagnostic`` of a Source that did not answer; ``problem`` says why there is no catalogue.
     """
     graph = await host.graph()
     config, layout = graph.config.config, graph.layout
@@ -79,13 +77,7 @@ async def read_condition(host: MemoryHost, *, thorough: bool = False) -> dict[st
         "settings": _settings(host),
         "harnesses": [_harness(harness) for harness in host.harnesses],
     }
-    told = {
-        "runtime": await _runtime(host),
-        "stores": await _stores(host),
-        "spaces": await _spaces(host, thorough=thorough),
-        "documents": await _documents(host) if thorough else None,
-    }
-    return {**condition, **{key: value for key, value in told.items() if value is not None}}
+    return {**condition, **await read_reports(host.people, thorough=thorough)}
 
 
 def _places(layout: Layout) -> list[Path]:
@@ -124,51 +116,6 @@ async def _sources(host: MemoryHost) -> tuple[list[dict[str, Any]], dict[str, An
     ], {}
 
 
-async def _runtime(host: MemoryHost) -> dict[str, Any] | None:
-    """Return ``{targets, edits}``; nothing where no healthy Source answers in these words."""
-    try:
-        session = await host.source("runtime")
-        snapshot = await session.read("snapshot")
-        edits = await session.read("edits")
-        return {"targets": to_wire(snapshot["targets"]), "edits": to_wire(edits)}
-    except (MnemonError, KeyError, TypeError):  # absent, damaged, or a Source of another make
-        return None
-
-
-async def _stores(host: MemoryHost) -> list[dict[str, Any]] | None:
-    """Return the diagnosis of every Runtime root; nothing where no Source answers it."""
-    try:
-        session = await host.source("runtime")
-        return [dict(to_wire(store)) for store in await session.read("diagnose")]
-    except (MnemonError, TypeError, ValueError):  # absent, or a Source of another make
-        return None
-
-
-async def _spaces(host: MemoryHost, *, thorough: bool) -> dict[str, Any] | None:
-    """Return the Memory Spaces and their Providers; nothing where no Source answers so."""
-    try:
-        session = await host.source("memory-spaces")
-        told = to_wire(await session.read("status" if thorough else "status-summary", {}))
-        services = to_wire(await session.read("provider-services", {}))["services"]
-        keys = ("providerId", "packageName", "state", "code", "reason", "enabled")
-        providers = [{key: item[key] for key in keys if key in item} for item in services]
-        shown = ("id", "name", "active", "providerId", "status", "error")
-        bodies = [{key: item[key] for key in shown if key in item} for item in told["bodies"]]
-        return {**told["memorySpaces"], "providers": providers, "bodies": bodies}
-    except (MnemonError, KeyError, TypeError):  # absent, damaged, or a Source of another make
-        return None
-
-
-async def _documents(host: MemoryHost) -> dict[str, Any] | None:
-    """Return ``{unhealthy, unindexed}``; nothing where no Source answers so."""
-    try:
-        session = await host.source("documents")
-        told = to_wire(await session.read("diagnose"))
-        return {"unhealthy": told["unhealthy"], "unindexed": told["unindexed"]}
-    except (MnemonError, KeyError, TypeError):  # absent, or a Source of another make
-        return None
-
-
 def _settings(host: MemoryHost) -> dict[str, Any]:
     settings = host.settings
     problem = {"problem": str(settings.problem)} if settings.problem else {}
@@ -204,6 +151,7 @@ def diagnose(condition: JsonObject) -> list[Finding]:
         *(_source_finding(source, condition.get("stores", ())) for source in condition["sources"]),
         *_settings_findings(condition["settings"]),
         *(_edit_finding(edit) for edit in runtime.get("edits", ())),
+        *silent_findings(condition.get("silent", ()), condition["sources"]),
         *_store_findings(condition),
         *space_findings(condition.get("spaces", {})),
         *document_findings(condition.get("documents", {})),

@@ -17,10 +17,7 @@ from dsh_mnemon_core.errors import ConfigurationError, MnemonError, TurnError
 from dsh_mnemon_core.fiber import open_root
 from dsh_mnemon_core.instant import utc_now
 from dsh_mnemon_core.profile import MountedProfile, Profile, load_profile, mount_profile
-from dsh_mnemon_core.runtime import MemoryRuntime, open_runtime
-from dsh_mnemon_core.scope import Capability
-from dsh_mnemon_core.source import ManagementResult
-from dsh_mnemon_core.wire import to_wire
+from dsh_mnemon_core.runtime import open_runtime
 from pydantic import BaseModel
 
 from dsh_mnemon_host.agent_host import AgentHost, AgentRef, Disposer, ToolSpec
@@ -31,10 +28,9 @@ from dsh_mnemon_host.graph import RuntimeGraph
 from dsh_mnemon_host.harness.loop import LoopAgent, LoopHarness
 from dsh_mnemon_host.lifecycle import Lifecycle
 from dsh_mnemon_host.opening import Opening
-from dsh_mnemon_host.participation import require
+from dsh_mnemon_host.people import People
 from dsh_mnemon_host.seat import HOST_SEAT, HostSeat
 from dsh_mnemon_host.settings import FileSettings, settings_path
-from dsh_mnemon_host.source_session import SourceSession, open_source
 from dsh_mnemon_host.work.actions import Actions
 from dsh_mnemon_host.work.document_work import DocumentWork
 from dsh_mnemon_host.work.runtime_write import RuntimeWriter
@@ -61,31 +57,26 @@ class MemoryHost:
         lifecycle: What harnesses send events to.
         workspace: Absolute default workspace.
         now: Clock in UTC.
+        people: What people do through the management planes.
     """
 
     def __init__(
-        self,
-        *,
-        runtime: MemoryRuntime,
-        settings: FileSettings,
-        profile: MountedProfile,
-        opening: Opening,
-        workspace: str,
-        now: Callable[[], datetime],
+        self, *, settings: FileSettings, profile: MountedProfile, opening: Opening
     ) -> None:
         live = opening.served
-        self.runtime = runtime
+        self.runtime = opening.runtime
         self.settings = settings
         self.profile = profile
         self.rows = opening.rows
         self.live = live
-        self.workspace = workspace
-        self.now = now
+        self.workspace = opening.workspace
+        self.now = opening.now
         self._opening = opening
         self.executions = MemoryExecutions(live)
         self.lifecycle = Lifecycle(live, self.executions, settings)
-        self._actions = Actions(RuntimeWriter(), lambda: live.config, now)
+        self._actions = Actions(RuntimeWriter(), lambda: live.config, self.now)
         self._documents = DocumentWork()
+        self.people = People(live, self._actions, self._documents, self.workspace)
         self._attached: dict[AgentHost, _Attached] = {}
         self._loop: LoopHarness | None = None
 
@@ -120,7 +111,6 @@ class MemoryHost:
         """
         place = str(read_workspace(str(absolute(os.fspath(workspace or _current())))))
         rows = profile if isinstance(profile, Profile) else load_profile(profile, strict=False)
-        environment = os.environ if env is None else env
         failure: BaseException | None = None
         async with (
             open_runtime() as runtime,
@@ -132,20 +122,18 @@ class MemoryHost:
                 ctx.provide(HOST_SEAT, seat)
                 stored = await FileSettings.open(settings or settings_path())
                 mounted = await mount_profile(ctx, rows, batch=runtime.batch)
-                chosen = ChosenRows(mounted, rows.rows)
                 opening = Opening(
-                    runtime, place, environment, home or Path.home(), now, tasks, chosen
+                    runtime=runtime,
+                    workspace=place,
+                    env=os.environ if env is None else env,
+                    home=home or Path.home(),
+                    now=now,
+                    tasks=tasks,
+                    rows=ChosenRows(mounted, rows.rows),
                 )
                 layer = {**seat.layer, **(overrides or {})}
                 await stored.register("mnemon", HostConfig, base=layer, admit=opening.admit)
-                host = cls(
-                    runtime=runtime,
-                    settings=stored,
-                    profile=mounted,
-                    opening=opening,
-                    workspace=place,
-                    now=now,
-                )
+                host = cls(settings=stored, profile=mounted, opening=opening)
                 stored.subscribe(host._settings_changed)
                 async with host._closing():
                     yield host
@@ -247,124 +235,6 @@ class MemoryHost:
             self.attach(self._loop)
         place = None if workspace is None else str(read_workspace(workspace))
         return self._loop.open_agent(agent_id, place, default=self.workspace)
-
-    async def source(
-        self,
-        type_id: str,
-        *,
-        workspace: str | None = None,
-        capability: Capability | None = None,
-    ) -> SourceSession:
-        """Open the management plane of the default Source of a type, for a workspace.
-
-        Args:
-            type_id: Type of the Source.
-            workspace: Absolute workspace; the Host's when absent.
-            capability: What a person wants of its data; absent where only its condition is asked.
-
-        Raises:
-            CompositionUnavailable: Nothing is composed.
-            AuthorityError: ``source-not-installed``, ``source-ambiguous``, or ``layer-off`` when
-                the settings do not let a person use this capability (host.md §4.3).
-        """
-        place = workspace or self.workspace
-        graph = await self.live.for_workspace(place)
-        if capability is not None:
-            require(graph.config.config, type_id, capability)
-        return open_source(graph, type_id, graph.scope(place))
-
-    async def write_runtime(
-        self, mutation: Mapping[str, Any], *, workspace: str | None = None
-    ) -> ManagementResult:
-        """Perform a person's Runtime mutation (host.md §10.5 ``runtime-memory``).
-
-        Args:
-            mutation: ``{action, target, content?, oldText?, importance?, branches?}``.
-            workspace: Absolute workspace; the Host's when absent.
-
-        Returns:
-            The revision after it, and the details of sources.md §2.2.
-
-        Raises:
-            AuthorityError: ``writes-disabled``, ``layer-off``.
-            MnemonError: What the Source or its capacity workflow refuses.
-        """
-        self._actions.check_writable()
-        session = await self.source("runtime", workspace=workspace, capability="write")
-        with self.live.held(session.graph):
-            return await self._actions.manage_runtime(session, dict(mutation))
-
-    async def change(
-        self,
-        type_id: str,
-        operation: str,
-        input: Any,
-        *,
-        capability: Capability,
-        workspace: str | None = None,
-    ) -> ManagementResult:
-        """Perform a person's change of one Source through its management plane.
-
-        Args:
-            type_id: Type of the Source.
-            operation: The Source's own management mutation.
-            input: Its input, JSON.
-            capability: What the settings must let a person do.
-            workspace: Absolute workspace; the Host's when absent.
-
-        Raises:
-            AuthorityError: ``writes-disabled``, ``layer-off``, ``source-not-installed``.
-            MnemonError: What the Source refuses.
-        """
-        self._actions.check_writable()
-        session = await self.source(type_id, workspace=workspace, capability=capability)
-        with self.live.held(session.graph):
-            return await session.mutate(operation, input)
-
-    async def write_document(
-        self, mutation: Mapping[str, Any], *, workspace: str | None = None
-    ) -> dict[str, Any]:
-        """Create or update a document for a person, with the capacity workflow (host.md §16).
-
-        Args:
-            mutation: ``{action: create | update, …}`` of sources.md §3.3.
-            workspace: Absolute workspace; the Host's when absent.
-
-        Raises:
-            AuthorityError: ``writes-disabled``, ``layer-off``.
-            MnemonError: What the Source or the workflow refuses.
-        """
-        async with self._documents_of("write", workspace) as session:
-
-            async def commit() -> dict[str, Any]:
-                result = await session.mutate("mutate", dict(mutation))
-                answer: dict[str, Any] = to_wire(result.value)
-                return answer
-
-            return await self._documents.write(session, mutation, commit)
-
-    async def archive_document(
-        self, document_id: str, revision: int | None = None, *, workspace: str | None = None
-    ) -> dict[str, Any]:
-        """Archive a document for a person: index first, move second (host.md §16.2)."""
-        async with self._documents_of("archive", workspace) as session:
-            return await self._documents.archive(session, document_id, revision)
-
-    async def restore_document(
-        self, document_id: str, revision: int | None = None, *, workspace: str | None = None
-    ) -> dict[str, Any]:
-        """Bring an archived document, or a former body of one, back for a person (D42, D56)."""
-        async with self._documents_of("write", workspace) as session:
-            return await self._documents.restore(session, document_id, revision)
-
-    @asynccontextmanager
-    async def _documents_of(
-        self, capability: Capability, workspace: str | None
-    ) -> AsyncGenerator[SourceSession]:
-        self._actions.check_writable()
-        session = await self.source("documents", workspace=workspace, capability=capability)
-        with self.live.held(session.graph):
-            yield session
 
     async def graph(self) -> RuntimeGraph:
         """Return the graph that serves the default workspace."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import anyio
+import attrs
 from anyio.abc import TaskGroup
 from dsh_mnemon_core.errors import ConfigurationError, MnemonError
 from dsh_mnemon_core.runtime import MemoryRuntime
@@ -21,28 +22,30 @@ from dsh_mnemon_host.work.destinations import composed_view
 __all__ = ("Opening",)
 
 
+@attrs.define(kw_only=True, eq=False)
 class Opening:
-    """Builds graphs for admitted settings; the first one admitted starts the live runtime."""
+    """Builds graphs for admitted settings; the first one admitted starts the live runtime.
 
-    def __init__(
-        self,
-        runtime: MemoryRuntime,
-        workspace: str,
-        env: Mapping[str, str],
-        home: Path,
-        now: Callable[[], datetime],
-        tasks: TaskGroup,
-        rows: ChosenRows,
-    ) -> None:
-        self.rows = rows
-        self.problem: MnemonError | None = None
-        self._runtime = runtime
-        self._workspace = workspace
-        self._env = env
-        self._home = home
-        self._now = now
-        self._tasks = tasks
-        self._live: LiveRuntime | None = None
+    Attributes:
+        runtime: The memory runtime.
+        workspace: Absolute default workspace.
+        env: The environment that settings are resolved with.
+        home: The home directory that they are resolved with.
+        now: Clock in UTC.
+        tasks: Where graphs that are let go are closed.
+        rows: The rows of the profile under the choices in force.
+        problem: Why saved choices could not be restored, if that is so.
+    """
+
+    runtime: MemoryRuntime
+    workspace: str
+    env: Mapping[str, str]
+    home: Path
+    now: Callable[[], datetime]
+    tasks: TaskGroup
+    rows: ChosenRows
+    problem: MnemonError | None = attrs.field(default=None, init=False)
+    _live: LiveRuntime | None = attrs.field(default=None, init=False)
 
     @property
     def served(self) -> LiveRuntime:
@@ -67,7 +70,7 @@ class Opening:
                     await candidate.dispose()
                 raise
             if self._live is None:
-                self._live = LiveRuntime(candidate, self.build, self._tasks)
+                self._live = LiveRuntime(candidate, self.build, self.tasks)
             else:
                 self._live.swap(candidate)
 
@@ -77,7 +80,7 @@ class Opening:
             changed = await stack.enter_async_context(
                 self.rows.under(value.memory_view, strict=not first)
             )
-            candidate = await self.build(self.resolved(value), self._workspace)
+            candidate = await self.build(self.resolved(value), self.workspace)
         except MnemonError as error:
             if not first or value.memory_view == MemoryView():
                 raise
@@ -86,7 +89,7 @@ class Opening:
             await stack.aclose()
             plain = value.model_copy(update={"memory_view": MemoryView()})
             await stack.enter_async_context(self.rows.under(plain.memory_view, strict=False))
-            return await self.build(self.resolved(plain), self._workspace)
+            return await self.build(self.resolved(plain), self.workspace)
         if not first and (changed or value.memory_view != self.served.config.config.memory_view):
             await self._prove(candidate)
         return candidate
@@ -94,7 +97,7 @@ class Opening:
     async def _prove(self, candidate: RuntimeGraph) -> None:
         """Compose a View over a candidate, so that what cannot serve is never stored."""
         try:
-            scope = candidate.scope(self._workspace)
+            scope = candidate.scope(self.workspace)
             async with composed_view(candidate, scope, "management.proof"):
                 pass
         except BaseException:
@@ -104,8 +107,8 @@ class Opening:
 
     def resolved(self, value: HostConfig) -> ResolvedConfig:
         """Resolve a value with the environment and the home this Host was opened with."""
-        return resolve(value, self._env, self._home)
+        return resolve(value, self.env, self.home)
 
     async def build(self, config: ResolvedConfig, workspace: str | None) -> RuntimeGraph:
         """Build a graph for a configuration and a workspace."""
-        return await build_graph(self._runtime, config, workspace, self._now)
+        return await build_graph(self.runtime, config, workspace, self.now)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 import attrs
-from dsh_mnemon_core.errors import AuthorityError, MnemonError
+from dsh_mnemon_core.errors import (
+    AuthorityError,
+    CompositionUnavailable,
+    ContractError,
+    MnemonError,
+)
 from dsh_mnemon_core.identity import is_default_instance
 from dsh_mnemon_core.scope import OperationScope
 from dsh_mnemon_core.source import ManagementRequest, ManagementResult
@@ -14,11 +19,17 @@ from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.graph import RuntimeGraph
 
-__all__ = ("SourceSession", "chosen_instance", "open_source")
+__all__ = ("SourceSession", "ask", "chosen_instance", "open_source")
 
+T = TypeVar("T")
 
 _TRIES: Final = 20
 """How often a change that expects nothing makes room for others."""
+
+_ABSENT: Final = frozenset(
+    ("source-not-installed", "management-unsupported", "operation-unsupported")
+)
+"""What a Source that is not there, or has no such operation, is refused with."""
 
 
 def chosen_instance(instances: Sequence[str], type_id: str) -> str | None:
@@ -103,6 +114,33 @@ def _overtaken(error: MnemonError, fence: str) -> bool:
     if error.code == "management-revision-conflict":
         return True
     return error.code == "revision-conflict" and error.details.get("expected") == fence
+
+
+async def ask(
+    question: Callable[[], Awaitable[T]],
+) -> tuple[T, None] | tuple[None, MnemonError | None]:
+    """Ask a Source for its condition.
+
+    Args:
+        question: Asks; a shape that it does not expect may raise `KeyError` or `TypeError`.
+
+    Returns:
+        The answer; or nothing, and why there is none: ``answer-unexpected``, or what the Source
+        refused with. There is no reason where nothing is composed, the Source is not installed, or
+        has no such operation.
+    """
+    try:
+        return await question(), None
+    except CompositionUnavailable:
+        return None, None
+    except MnemonError as error:
+        return None, None if error.code in _ABSENT else error
+    except (KeyError, TypeError, ValueError) as error:
+        problem = ContractError(
+            "answer-unexpected", "the Source answers in a form that this version does not know"
+        )
+        problem.__cause__ = error
+        return None, problem
 
 
 def open_source(graph: RuntimeGraph, type_id: str, scope: OperationScope) -> SourceSession:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import attrs
-from dsh_mnemon_core.files import in_turn
 from dsh_mnemon_core.identity import is_default_instance
 from dsh_mnemon_core.scope import Storage
 from dsh_mnemon_core.values import FrozenDict, json_clone
@@ -24,10 +23,7 @@ __all__ = (
     "resolve_layout",
     "scope_root",
     "source_configuration",
-    "with_exclusive",
 )
-
-T = TypeVar("T")
 
 STORAGES: Final[tuple[Storage, ...]] = ("global", "workspace", "custom", "workspaces")
 """All storage scopes in the order people see them."""
@@ -69,16 +65,6 @@ class Layout:
     def state(self) -> Path:
         """Return the area of the Provider registry and reserved state."""
         return self.root / "state"
-
-    @property
-    def active_file(self) -> Path:
-        """Return the file that names the native default store."""
-        return self.root / "active"
-
-    @property
-    def pack_lock(self) -> Path:
-        """Return the lock file of export and import."""
-        return self.root / ".dsh-pack.lock"
 
 
 def scope_root(storage: Storage, config: ResolvedConfig, workspace: str) -> Path:
@@ -222,16 +208,3 @@ def source_configuration(
             return _memory_spaces(config, layout)
         case _:
             return SourceSettings()
-
-
-async def with_exclusive(root: Path, operation: Callable[[], Awaitable[T]]) -> T:
-    """Run an operation alone among those of this process that name the same directory.
-
-    First come, first served; a failed operation does not stop the next. Not re-entrant: an
-    operation must not ask for its own directory again. Other processes are kept out by the file
-    locks of the Sources, not here.
-
-    Source: spec/host.md §3.5.
-    """
-    async with in_turn(root):
-        return await operation()

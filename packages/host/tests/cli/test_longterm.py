@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from dsh_mnemon_host.source_session import SourceSession
 
 
 def keep(shell, content, *more):
@@ -79,12 +80,33 @@ def test_a_repeated_memory_is_skipped_and_names_the_first(space):
     ids=lambda value: str(value)[:40],
 )
 def test_what_is_refused_says_why(space, arguments, code):
-    error = space.json(*arguments, code=0 if arguments[0] == "related" else 1)
-    if arguments[0] == "related":
-        assert error["results"] == []
-        return
+    error = space.json(*arguments, code=1)
     assert error["error"]["message"]
     assert code in (None, error["error"]["code"])
+
+
+@pytest.mark.requirement("host:cli:longterm")
+def test_an_id_that_nobody_knows_is_said_to_be_unknown(space):
+    error = space.json("related", "nobody", code=1)["error"]
+    assert error["code"] == "provider-not-found"
+    code, out, err = space("related", "nobody")
+    assert (code, out) == (1, "")
+    assert "nobody" in err
+
+
+@pytest.mark.requirement("host:cli:longterm")
+def test_what_a_traversal_had_to_leave_out_is_said(space, monkeypatch):
+    kept, read = keep(space, "rule one"), SourceSession.read
+
+    async def hinting(self, operation, input=None):
+        answer = await read(self, operation, input)
+        return (
+            {**answer, "hint": "Project: 1 row is no memory"} if operation == "related" else answer
+        )
+
+    monkeypatch.setattr(SourceSession, "read", hinting)
+    code, out, _ = space("related", kept)
+    assert (code, out) == (0, "Nothing was found.\n! Project: 1 row is no memory\n")
 
 
 @pytest.mark.parametrize("query", ["the of and", "\"'(", "NEAR(a b)", "😀", "a:b* OR -c", "的"])

@@ -4,6 +4,7 @@ import io
 import json
 import sys
 
+import pytest
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_host.cli import output
 
@@ -17,6 +18,20 @@ def test_what_the_terminal_cannot_show_is_escaped(monkeypatch):
     monkeypatch.setattr(sys, "stdout", silent)
     output.print_json({"ü": [1]})
     assert silent.getvalue() == '{\n  "ü": [\n    1\n  ]\n}\n'
+
+
+def test_json_stays_json_where_the_encoding_lacks_something(monkeypatch):
+    value = {"naïve": "字 😀 \udcff", "plain": ["a\\b"]}
+    for encoding in ("ascii", "latin-1", "utf-8", "gbk"):
+        raw = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+        output.print_json(value)
+        output.print_document('{"ü": "é"}\n')
+        document, _, line = raw.getvalue().decode(encoding).rstrip("\n").rpartition("\n")
+        assert json.loads(document) == value
+        assert json.loads(line) == {"ü": "é"}
+    with pytest.raises(UnicodeDecodeError):
+        b"\xff".decode("ascii", "dsh-mnemon.json")
 
 
 def test_errors_are_text_or_one_document(capsys):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from dsh_mnemon_core.errors import StorageError
-from dsh_mnemon_host.memory_host import MemoryHost
+from dsh_mnemon_host.people import People
 
 
 @pytest.mark.requirement("host:cli:runtime")
@@ -210,7 +210,7 @@ def test_the_first_refusal_ends_it_before_anything_is_removed(shell, tmp_path, m
     shell("runtime", "add", "--target", "user", "Prefers dark theme")
     mine = tmp_path / "USER-mine.md"
     mine.write_text("One more thing\n§\nAnd another\n", encoding="utf-8")
-    real, seen = MemoryHost.write_runtime, []
+    real, seen = People.write_runtime, []
 
     async def write(self, mutation):
         seen.append(mutation["action"])
@@ -218,7 +218,7 @@ def test_the_first_refusal_ends_it_before_anything_is_removed(shell, tmp_path, m
             raise StorageError("store-unwritable", "the disk is full")
         return await real(self, mutation)
 
-    monkeypatch.setattr(MemoryHost, "write_runtime", write)
+    monkeypatch.setattr(People, "write_runtime", write)
     code, out, _ = shell("runtime", "adopt", mine, "--yes")
     assert code == 1
     assert "1 of 3 changes applied.\n  not applied: add 'And another': the disk is full" in out

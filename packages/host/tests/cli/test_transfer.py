@@ -6,6 +6,8 @@ import sys
 
 import pytest
 from dsh_mnemon_host.cli import transfer
+from dsh_mnemon_host.cli.main import main
+from dsh_mnemon_host.people import People
 
 
 def draft(*contents, edges=(), **more):
@@ -39,7 +41,7 @@ def test_a_draft_is_checked_imported_and_imported_again(space, file):
         draft("one", "two", "three", edges=[edge(0, 1, weight=0.7, reason="so")], source="claude")
     )
     assert space("import", path, "--dry-run")[:2] == (
-        0, "Dry run: 3 memories and 1 edges, all of them fit. Nothing was imported.\n",
+        0, "Dry run: 3 memories and 1 edges were read. Nothing was imported.\n",
     )  # fmt: skip
     assert space.json("import", path, "--dry-run") == {"dryRun": True, "insights": 3, "edges": 1}
     assert contents(space) == []
@@ -116,9 +118,9 @@ def test_lines_chats_and_folders_are_imported(space, file, tmp_path):
 
 
 @pytest.mark.requirement("host:cli:import")
-def test_what_does_not_fit_is_refused_before_anything_is_imported(space, file):
+def test_what_is_no_draft_is_refused_before_anything_is_imported(space, file):
     many = [f"m{n}" for n in range(600)]
-    for wrong in ({"content": ""}, {"content": "x", "tags": ["a,b"]}, {"content": "字" * 2667}):
+    for wrong in ({"content": ""}, {"content": "x", "importance": 6}, {"content": 7}):
         value = draft(*many)
         value["insights"].append(wrong)
         error = space.json("import", file(value), code=1)["error"]
@@ -130,14 +132,69 @@ def test_what_does_not_fit_is_refused_before_anything_is_imported(space, file):
 
 
 @pytest.mark.requirement("host:cli:import")
+def test_what_the_space_cannot_take_is_named_by_its_place_and_the_rest_goes_in(
+    space, file, monkeypatch
+):
+    monkeypatch.setattr(transfer, "_BATCH", 3)
+    value = draft(*(f"m{n}" for n in range(8)), edges=[edge(0, 1), edge(1, 2), edge(0, 6)])
+    for place, wrong in (
+        (1, {"content": "字" * 2731}),
+        (2, {"tags": ["a,b"]}),
+        (4, {"category": "chatter"}),
+        (5, {"tags": ["t"] * 21}),
+        (7, {"content": "x" * 8193}),
+    ):
+        value["insights"][place] |= wrong
+    result = space.json("import", file(value), code=1)
+    assert [(item["index"], item["code"]) for item in result["errors"]] == [
+        (1, "invalid-input"), (2, "value-invalid"), (4, "category-unsupported"),
+        (5, "array-too-long"), (7, "text-too-long"),
+    ]  # fmt: skip
+    assert result["errors"][0]["message"].startswith("content has 8193 bytes")
+    assert (result["imported"], result["edges_inserted"]) == (3, 1)
+    assert sorted(contents(space)) == ["m0", "m3", "m6"]
+
+
+@pytest.mark.requirement("host:cli:import")
+def test_an_archived_original_of_8192_bytes_goes_out_and_comes_in_again(space, tmp_path):
+    original = "字" * 2730 + "ab"
+    assert len(original.encode("utf-8")) == 8192
+    for text in (original, "x" * 3000):
+        assert space("runtime", "add", "--target", "memory", text)[0] == 0
+    assert original in contents(space)
+    written = tmp_path / "all.json"
+    space("export", written)
+    space("spaces", "create", "Copy")
+    copied = space.json("import", written, "--space", "Copy")
+    assert (copied["imported"], copied["errors"]) == (len(contents(space)), [])
+    assert sorted(contents(space, "Copy")) == sorted(contents(space))
+
+
+@pytest.mark.requirement("host:cli:import")
+@pytest.mark.parametrize("form", ["draft", "jsonl"])
+def test_an_export_is_the_same_json_where_the_output_is_ascii(space, form, monkeypatch):
+    texts = ["naïve 字 😀", "plain"]
+    for text in texts:
+        space("remember", text)
+    raw = io.BytesIO()
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+        assert main(["export", "--format", form], default_profile=space.profile) == 0
+        written = raw.getvalue().decode("ascii")
+    rows = [json.loads(line) for line in written.splitlines()] if form == "jsonl" else (
+        json.loads(written)["insights"]
+    )  # fmt: skip
+    assert sorted(row["content"] for row in rows) == sorted(texts)
+
+
+@pytest.mark.requirement("host:cli:import")
 def test_an_import_that_was_cut_off_is_run_again_without_doubles(space, file, monkeypatch):
     monkeypatch.setattr(transfer, "_BATCH", 2)
     value = draft(*(f"m{n}" for n in range(5)), edges=[edge(0, 4), edge(1, 0), edge(2, 3)])
     path = file(value)
     from dsh_mnemon_core.errors import StorageError
-    from dsh_mnemon_host.memory_host import MemoryHost
 
-    change, calls = MemoryHost.change, []
+    change, calls = People.change, []
 
     async def cut(self, *arguments, **named):
         calls.append(arguments)
@@ -145,7 +202,7 @@ def test_an_import_that_was_cut_off_is_run_again_without_doubles(space, file, mo
             raise StorageError("disk-full", "no room")
         return await change(self, *arguments, **named)
 
-    monkeypatch.setattr(MemoryHost, "change", cut)
+    monkeypatch.setattr(People, "change", cut)
     assert space.json("import", path, code=1)["error"]["code"] == "disk-full"
     assert len(contents(space)) == 2
     done = space.json("import", path)
@@ -157,7 +214,6 @@ def test_an_import_that_was_cut_off_is_run_again_without_doubles(space, file, mo
 def test_memories_that_failed_are_named_by_their_places(space, file, monkeypatch):
     monkeypatch.setattr(transfer, "_BATCH", 2)
     from dsh_mnemon_core.sdk import ManagementResult
-    from dsh_mnemon_host.memory_host import MemoryHost
 
     async def partly(self, _type, _operation, request, **_):
         count = len(request["insights"])
@@ -167,7 +223,7 @@ def test_memories_that_failed_are_named_by_their_places(space, file, monkeypatch
         value = {**counts, "accepted": 1, "errors": [first, *([alone] if request["edges"] else [])]}
         return ManagementResult(revision="r", value=value)
 
-    monkeypatch.setattr(MemoryHost, "change", partly)
+    monkeypatch.setattr(People, "change", partly)
     path = file(draft("a", "b", "c", edges=[edge(0, 2)]))
     result = space.json("import", path, code=1)
     assert [item["index"] for item in result["errors"]] == [1, 2, None]

@@ -154,7 +154,7 @@ async def apply(
     """
     for applied, item in enumerate(differences):
         try:
-            await host.write_runtime(item["mutation"])
+            await host.people.write_runtime(item["mutation"])
         except MnemonError as error:
             return applied, [{"mutation": item["mutation"], "error": error.to_wire()}]
     return len(differences), []

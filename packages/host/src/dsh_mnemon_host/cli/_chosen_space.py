@@ -39,11 +39,10 @@ async def chosen_space(session: SourceSession, given: str | None) -> str:
             f"{len(named)} Memory Spaces are called {given!r}; say which: {', '.join(named)}",
         )
     known = [name for space in spaces for name in (space["id"], space["name"])]
-    close = nearest(given, known)
-    meant = f"; did you mean {close!r}?" if close else ""
     raise InputError(
         "space-unknown",
-        f"there is no Memory Space {given!r}{meant} `dsh-mnemon spaces list` shows them",
+        f"there is no Memory Space {given!r}{nearest(given, known)}; `dsh-mnemon spaces list` "
+        "shows them all",
     )
 
 

@@ -112,7 +112,7 @@ def _title(text: str, fallback: str) -> str:
 
 async def _known(host: MemoryHost) -> dict[str, Mapping[str, Any]]:
     """Return the active documents by title."""
-    session = await host.source("documents", capability="read")
+    session = await host.people.source("documents", capability="read")
     snapshot: dict[str, Any] = to_wire(await session.read("snapshot"))
     active = [row for row in snapshot["documents"] if row["status"] == "active"]
     return {row["title"]: row for row in active}
@@ -125,13 +125,13 @@ async def _take(
     if row is None:
         if not dry_run:
             mutation = {"action": "create", "title": file.title, "content": file.text}
-            known[file.title] = (await host.write_document(mutation))["document"]
+            known[file.title] = (await host.people.write_document(mutation))["document"]
         return "created"
-    session = await host.source("documents", capability="read")
+    session = await host.people.source("documents", capability="read")
     document: Mapping[str, Any] = to_wire(await session.read("document", {"id": row["id"]}))
     if document["content"].strip() == file.text.strip():
         return "unchanged"
     if not dry_run:
         update = {"id": row["id"], "revision": document["revision"], "content": file.text}
-        await host.write_document({"action": "update", **update})
+        await host.people.write_document({"action": "update", **update})
     return "updated"

@@ -63,7 +63,7 @@ def _table(shown: Mapping[str, Any]) -> str:
         f"! {child['id']}: {child['diagnostic']}"
         for entry in shown["entries"]
         for child in entry.get("children", ())
-        if child["state"] == "failed"
+        if child["state"] in ("failed", "unknown")
     ]
     lines += [f"! saved choices are not in force: {i['message']}" for i in shown["diagnostics"]]
     lines.append(_in_force(shown))

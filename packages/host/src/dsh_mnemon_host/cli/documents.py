@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.wire import to_wire
 
-from dsh_mnemon_host.cli.invocation import Common, open_host
+from dsh_mnemon_host.cli.invocation import Common, given, open_host
 from dsh_mnemon_host.cli.output import print_json, print_text
 
 __all__ = ("app",)
@@ -63,7 +63,7 @@ async def _create(
     if body is None:
         raise InputError("usage", "give the body as a file, as - for standard input, or --content")
     mutation = {"action": "create", "title": title, "content": body}
-    return await _write({**mutation, **_present(description=description, sourcePaths=path)}, common)
+    return await _write({**mutation, **given(description=description, sourcePaths=path)}, common)
 
 
 @app.command(name="update")
@@ -100,7 +100,7 @@ async def _update(
     path
         Files of the workspace it is about, replacing the former list; may be repeated.
     """
-    changes = _present(
+    changes = given(
         title=title,
         description=description,
         content=await _body(file, content),
@@ -114,7 +114,7 @@ async def _update(
 
 async def _write(mutation: Mapping[str, Any], common: Common) -> int:
     async with open_host(common) as host:
-        answer = await host.write_document(mutation)
+        answer = await host.people.write_document(mutation)
     return _changed(answer, common)
 
 
@@ -130,7 +130,7 @@ async def _read(id: str, /, *, common: Common = _COMMON) -> int:
         Id of the document.
     """
     async with open_host(common) as host:
-        session = await host.source(_TYPE, capability="read")
+        session = await host.people.source(_TYPE, capability="read")
         document: dict[str, Any] = to_wire(await session.read("document", {"id": id}))
     if common.json:
         print_json(document)
@@ -162,7 +162,7 @@ async def _search(
         At most this many, 1..50.
     """
     async with open_host(common) as host:
-        session = await host.source(_TYPE, capability="search")
+        session = await host.people.source(_TYPE, capability="search")
         request = {"query": query, "includeArchived": archived, "limit": limit}
         found: dict[str, Any] = to_wire(await session.read("search", request))
     if common.json:
@@ -191,7 +191,7 @@ async def _list(
         List archived documents as well.
     """
     async with open_host(common) as host:
-        session = await host.source(_TYPE, capability="read")
+        session = await host.people.source(_TYPE, capability="read")
         snapshot: dict[str, Any] = to_wire(await session.read("snapshot"))
     rows = [row for row in snapshot["documents"] if archived or row["status"] == "active"]
     rows.sort(key=lambda row: row["updatedAt"], reverse=True)
@@ -216,7 +216,7 @@ async def _history(id: str, /, *, common: Common = _COMMON) -> int:
         Id of the document.
     """
     async with open_host(common) as host:
-        session = await host.source(_TYPE, capability="read")
+        session = await host.people.source(_TYPE, capability="read")
         history: dict[str, Any] = to_wire(await session.read("history", {"id": id}))
     if common.json:
         print_json(history)
@@ -246,7 +246,7 @@ async def _archive(id: str, /, *, revision: int | None = None, common: Common = 
         Revision you read; refused if it has another by now.
     """
     async with open_host(common) as host:
-        answer = await host.archive_document(id, revision)
+        answer = await host.people.archive_document(id, revision)
     return _changed(answer, common)
 
 
@@ -264,7 +264,7 @@ async def _restore(id: str, /, *, revision: int | None = None, common: Common = 
         Former revision to bring back, as `history` lists them.
     """
     async with open_host(common) as host:
-        answer = await host.restore_document(id, revision)
+        answer = await host.people.restore_document(id, revision)
     return _changed(answer, common)
 
 
@@ -280,10 +280,6 @@ async def _body(file: Path | None, content: str | None) -> str | None:
         return await anyio.Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("import-unreadable", f"{file} cannot be read: {error}") from error
-
-
-def _present(**fields: Any) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _row(row: Mapping[str, Any]) -> str:

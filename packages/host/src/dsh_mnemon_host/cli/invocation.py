@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, redirect_stdout
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 import attrs
@@ -18,7 +18,7 @@ from dsh_mnemon_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from dsh_mnemon_host.memory_host import MemoryHost
 
-__all__ = ("DEFAULT_PROFILE", "Common", "Place", "open_host", "profile_path")
+__all__ = ("DEFAULT_PROFILE", "Common", "Place", "given", "open_host", "profile_path")
 
 DEFAULT_PROFILE: ContextVar[Path | None] = ContextVar("DEFAULT_PROFILE", default=None)
 """The profile of the distribution that started the command."""
@@ -43,6 +43,11 @@ class Common(Place):
 
     json: Annotated[bool, Parameter(negative="")] = False
     """Print one JSON document instead of text."""
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Return the options that were given; what is ``None`` was not."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def profile_path(common: Place) -> tuple[Path, bool]:

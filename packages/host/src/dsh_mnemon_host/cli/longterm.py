@@ -9,23 +9,17 @@ from cyclopts import Parameter
 from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.cli._chosen_space import chosen_space
-from dsh_mnemon_host.cli.invocation import Common, open_host
+from dsh_mnemon_host.cli.invocation import Common, given, open_host
 from dsh_mnemon_host.cli.output import print_json, print_text
+from dsh_mnemon_host.vocabulary import Category, Edge, Speaker
 
 __all__ = ("forget", "link", "recall", "related", "remember")
 
-Category = Literal["preference", "decision", "fact", "insight", "context", "general"]
-Edge = Literal["temporal", "semantic", "causal", "entity"]
 Intent = Literal["WHY", "WHEN", "ENTITY", "GENERAL"]
-Said = Literal["user", "agent", "external"]
 Several = Annotated[list[str] | None, Parameter(negative="")]
 
 _TYPE = "memory-spaces"
 _COMMON = Common()
-
-
-def _present(**fields: Any) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if value is not None}
 
 
 async def remember(
@@ -37,7 +31,7 @@ async def remember(
     importance: int = 3,
     tag: Several = None,
     entity: Several = None,
-    source: Said = "user",
+    source: Speaker = "user",
     common: Common = _COMMON,
 ) -> int:
     """Keep one memory in a Memory Space.
@@ -62,11 +56,11 @@ async def remember(
         Who said it.
     """  # noqa: E501 - the example is one line
     async with open_host(common) as host:
-        session = await host.source(_TYPE, capability="write")
-        memory = _present(content=content, tags=tag, entities=entity)
+        session = await host.people.source(_TYPE, capability="write")
+        memory = given(content=content, tags=tag, entities=entity)
         kind = {"category": category, "importance": importance, "source": source}
         where = {"memoryBodyId": await chosen_space(session, space)}
-        changed = await host.change(
+        changed = await host.people.change(
             _TYPE, "remember", {**memory, **kind, **where}, capability="write"
         )
     return _written(changed.value, common)
@@ -80,7 +74,7 @@ async def recall(
     limit: int = 10,
     mode: Literal["smart", "keyword", "basic"] = "smart",
     category: Category | None = None,
-    source: Said | None = None,
+    source: Speaker | None = None,
     intent: Intent | None = None,
     common: Common = _COMMON,
 ) -> int:
@@ -106,9 +100,9 @@ async def recall(
         What the question is after; told by its words when absent.
     """
     async with open_host(common) as host:
-        session = await host.source(_TYPE, capability="recall")
+        session = await host.people.source(_TYPE, capability="recall")
         spaces = [await chosen_space(session, item) for item in space] if space else None
-        request = _present(
+        request = given(
             query=query,
             limit=limit,
             mode=mode,
@@ -146,9 +140,9 @@ async def related(
         Only links of this kind.
     """
     async with open_host(common) as host:
-        session = await host.source(_TYPE, capability="related")
+        session = await host.people.source(_TYPE, capability="related")
         where = await chosen_space(session, space)
-        request = _present(id=id, depth=depth, edge=edge, memoryBodyId=where)
+        request = given(id=id, depth=depth, edge=edge, memoryBodyId=where)
         found = to_wire(await session.read("related", request))
     return _shown(found, common)
 
@@ -184,11 +178,13 @@ async def link(
         Why they belong together, at most 1000 characters.
     """
     async with open_host(common) as host:
-        session = await host.source(_TYPE, capability="link")
-        request = _present(sourceId=source_id, targetId=target_id, reason=reason)
+        session = await host.people.source(_TYPE, capability="link")
+        request = given(sourceId=source_id, targetId=target_id, reason=reason)
         kind = {"type": type, "weight": weight}
         where = {"memoryBodyId": await chosen_space(session, space)}
-        changed = await host.change(_TYPE, "link", {**request, **kind, **where}, capability="link")
+        changed = await host.people.change(
+            _TYPE, "link", {**request, **kind, **where}, capability="link"
+        )
     return _written(changed.value, common)
 
 
@@ -207,10 +203,10 @@ async def forget(id: str, /, *, space: str | None = None, common: Common = _COMM
         Id or name of its Memory Space; the only active one when absent.
     """
     async with open_host(common) as host:
-        session = await host.source(_TYPE, capability="forget")
+        session = await host.people.source(_TYPE, capability="forget")
         where = await chosen_space(session, space)
         request = {"id": id, "memoryBodyId": where}
-        changed = await host.change(_TYPE, "forget", request, capability="forget")
+        changed = await host.people.change(_TYPE, "forget", request, capability="forget")
     return _written(changed.value, common)
 
 
@@ -237,6 +233,8 @@ def _shown(found: Mapping[str, Any], common: Common) -> int:
     rows: Sequence[Mapping[str, Any]] = found["results"]
     lines = [line for row in rows for line in _row(row)]
     print_text("\n".join(lines) if lines else "Nothing was found.")
+    if "hint" in found and "sources" not in found:
+        print_text(f"! {found['hint']}")
     for source in found.get("sources", ()):
         if source.get("status") in ("unavailable", "unsupported"):
             print_text(f"! {source['memoryBodyName']}: {source.get('hint', source['status'])}")

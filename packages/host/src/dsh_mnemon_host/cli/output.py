@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import sys
@@ -9,7 +10,7 @@ from typing import Any
 
 from dsh_mnemon_core.errors import MnemonError
 
-__all__ = ("print_error", "print_json", "print_text")
+__all__ = ("print_document", "print_error", "print_json", "print_text")
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -21,12 +22,20 @@ def print_text(text: str) -> None:
     Control characters, which could command a terminal, are shown as ``\x1b``; what the encoding
     lacks is escaped. The JSON forms hold every text exactly.
     """
-    _write(sys.stdout, _CONTROL.sub(_shown, text))
+    _write(sys.stdout, _CONTROL.sub(_shown, text) + "\n")
 
 
 def print_json(value: Any) -> None:
     """Write a JSON document, indented by two."""
-    _write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2))
+    print_document(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def print_document(text: str) -> None:
+    r"""Write a whole document of JSON, or of JSON Lines, to stdout as it is.
+
+    What the encoding lacks is written as ``\u00ef``, so that it stays the same JSON.
+    """
+    _write(sys.stdout, text, errors=_AS_JSON)
 
 
 def _shown(control: re.Match[str]) -> str:
@@ -41,10 +50,23 @@ def print_error(error: MnemonError, *, as_json: bool) -> None:
         file = str(error.details.get("file", ""))
         where = f" ({file})" if file and file not in error.message else ""
         text = f"error: {error.message}{where} [{error.code}]"
-        _write(sys.stderr, _CONTROL.sub(_shown, text))
+        _write(sys.stderr, _CONTROL.sub(_shown, text) + "\n")
 
 
-def _write(stream: Any, text: str) -> None:
+_AS_JSON = "dsh-mnemon.json"
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Escape as JSON does; outside its strings JSON has nothing that an encoding could lack."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+codecs.register_error(_AS_JSON, _escaped)
+
+
+def _write(stream: Any, text: str, errors: str = "backslashreplace") -> None:
     encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.write(text.encode(encoding, errors).decode(encoding))
     stream.flush()

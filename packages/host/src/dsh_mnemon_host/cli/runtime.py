@@ -13,7 +13,7 @@ from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.cli import _adoption
 from dsh_mnemon_host.cli._adoption import Target
-from dsh_mnemon_host.cli.invocation import Common, open_host
+from dsh_mnemon_host.cli.invocation import Common, given, open_host
 from dsh_mnemon_host.cli.output import print_json, print_text
 
 __all__ = ("app",)
@@ -31,7 +31,7 @@ _COMMON = Common()
 
 async def _write(mutation: Mapping[str, Any], common: Common) -> int:
     async with open_host(common) as host:
-        result = await host.write_runtime({k: v for k, v in mutation.items() if v is not None})
+        result = await host.people.write_runtime(given(**mutation))
     if common.json:
         print_json({**to_wire(result.value), "revision": result.revision})
     else:
@@ -144,7 +144,7 @@ async def _list_entries(*, target: Target | None = None, common: Common = _COMMO
         Only this target.
     """
     async with open_host(common) as host:
-        session = await host.source("runtime", capability="read")
+        session = await host.people.source("runtime", capability="read")
         snapshot = to_wire(await session.read("snapshot"))
     if target is not None:
         snapshot["entries"] = [e for e in snapshot["entries"] if e["target"] == target]
@@ -182,7 +182,7 @@ async def _list_archived(*, limit: int = 200, offset: int = 0, common: Common = 
         Entries to skip.
     """
     async with open_host(common) as host:
-        session = await host.source("runtime", capability="read")
+        session = await host.people.source("runtime", capability="read")
         page = to_wire(await session.read("archived", {"limit": limit, "offset": offset}))
     if common.json:
         print_json(page)
@@ -216,7 +216,7 @@ async def _adopt(
     """
     edited = await _adoption.read_edited(file, target or _target_of(file))
     async with open_host(common) as host:
-        session = await host.source("runtime", capability="read")
+        session = await host.people.source("runtime", capability="read")
         found = await _adoption.compare(session, edited)
         if not common.json:
             print_text(_adoption.shown(found))

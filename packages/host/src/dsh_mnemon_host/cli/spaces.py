@@ -34,7 +34,7 @@ async def _list(*, common: Common = _COMMON) -> int:
     Example: `dsh-mnemon spaces list`
     """
     async with open_host(common) as host:
-        spaces = await read_spaces(await host.source(_TYPE, capability="read"))
+        spaces = await read_spaces(await host.people.source(_TYPE, capability="read"))
     if common.json:
         print_json({"spaces": spaces})
     elif spaces:
@@ -91,7 +91,9 @@ async def _create(
     if set:
         request["connection"] = _settings(set)
     async with open_host(common) as host:
-        changed = await host.change(_TYPE, "body-create", {"request": request}, capability="write")
+        changed = await host.people.change(
+            _TYPE, "body-create", {"request": request}, capability="write"
+        )
     return _changed(changed.value, "created", common)
 
 
@@ -154,9 +156,9 @@ async def _deactivate(space: str, /, *, common: Common = _COMMON) -> int:
 
 async def _change(space: str, fields: Mapping[str, Any], word: str, common: Common) -> int:
     async with open_host(common) as host:
-        where = await chosen_space(await host.source(_TYPE, capability="write"), space)
+        where = await chosen_space(await host.people.source(_TYPE, capability="write"), space)
         request = {"memoryBodyId": where, **fields}
-        changed = await host.change(_TYPE, "body-update", request, capability="write")
+        changed = await host.people.change(_TYPE, "body-update", request, capability="write")
     return _changed(changed.value, word, common)
 
 
@@ -185,13 +187,13 @@ async def _merge(
         Go on reading the sources in recall.
     """
     async with open_host(common) as host:
-        session = await host.source(_TYPE, capability="write")
+        session = await host.people.source(_TYPE, capability="write")
         request = {
             "targetMemoryBodyId": await chosen_space(session, target),
             "sourceMemoryBodyIds": [await chosen_space(session, item) for item in source],
             "deactivateSources": not keep_active,
         }
-        changed = await host.change(_TYPE, "body-merge", request, capability="write")
+        changed = await host.people.change(_TYPE, "body-merge", request, capability="write")
     answer: dict[str, Any] = to_wire(changed.value)
     complete = answer["action"] == "merged"
     if common.json:
@@ -209,7 +211,7 @@ async def _providers(*, common: Common = _COMMON) -> int:
     Example: `dsh-mnemon spaces providers`
     """
     async with open_host(common) as host:
-        session = await host.source(_TYPE, capability="read")
+        session = await host.people.source(_TYPE, capability="read")
         answer: dict[str, Any] = to_wire(await session.read("provider-services"))
     if common.json:
         print_json(answer)
@@ -250,7 +252,7 @@ async def _connect(
     """
     request = {"providerId": provider, "settings": _settings(set or []), "enabled": not off}
     async with open_host(common) as host:
-        changed = await host.change(
+        changed = await host.people.change(
             _TYPE, "provider-service-update", request, capability="maintain"
         )
     answer: dict[str, Any] = to_wire(changed.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,16 +17,16 @@ from dsh_mnemon_core.wire import to_wire
 from dsh_mnemon_host.cli._chosen_space import chosen_space
 from dsh_mnemon_host.cli._progress import progress
 from dsh_mnemon_host.cli.invocation import Common, open_host
-from dsh_mnemon_host.cli.output import print_json, print_text
+from dsh_mnemon_host.cli.output import print_document, print_json, print_text
 from dsh_mnemon_host.transfer.draft import Draft
 from dsh_mnemon_host.transfer.export import read_space
+from dsh_mnemon_host.transfer.importing import import_draft
 from dsh_mnemon_host.transfer.reading import Format, read_path
 
 __all__ = ("export_memories", "import_memories")
 
 _TYPE = "memory-spaces"
 _BATCH = 500
-_COUNTS = ("imported", "skipped", "updated", "accepted", "edges_inserted")
 _COMMON = Common()
 
 
@@ -41,8 +41,9 @@ async def import_memories(
 ) -> int:
     """Import memories into a Memory Space; a memory that is there already is not added again.
 
-    Everything is read and checked before the first one is written. An import that was cut off is
-    simply run again.
+    Everything is read before the first one is written. A memory that the Space cannot take, say
+    because it is too long, is named by its place and left out. An import that was cut off is simply
+    run again.
 
     Example: `dsh-mnemon import ~/notes --space Projects --dry-run`
 
@@ -55,53 +56,28 @@ async def import_memories(
     format
         What it is; `auto` looks at it.
     dry_run
-        Only check, and say what would be imported.
+        Only read, and say what would be imported.
     """
     draft = await anyio.to_thread.run_sync(read_path, path, format)
     if dry_run:
         return _checked(draft, common)
     async with open_host(common) as host:
-        where = await chosen_space(await host.source(_TYPE, capability="import"), space)
-        total = dict.fromkeys(_COUNTS, 0)
-        errors: list[dict[str, Any]] = []
+        where = await chosen_space(await host.people.source(_TYPE, capability="import"), space)
+
+        async def write(part: Mapping[str, Any]) -> dict[str, Any]:
+            request = {"memoryBodyId": where, **part}
+            changed = await host.people.change(_TYPE, "body-import", request, capability="import")
+            answer: dict[str, Any] = to_wire(changed.value)
+            return answer
+
         with progress(len(draft.memories), "importing", quiet=common.json) as bar:
-            done = 0
-            for memories, edges in draft.batches(_BATCH):
-                request = {
-                    "memoryBodyId": where,
-                    "insights": [memory.to_json() for memory in memories],
-                    "edges": [edge.model_dump(mode="json", exclude_none=True) for edge in edges],
-                }
-                changed = await host.change(_TYPE, "body-import", request, capability="import")
-                answer: dict[str, Any] = to_wire(changed.value)
-                first = done < len(draft.memories)
-                for key in _COUNTS:
-                    # Memories that only come again for the sake of their edges do not count.
-                    if first or key == "edges_inserted":
-                        total[key] += answer.get(key, 0)
-                errors += _placed(answer["errors"], done if first else None)
-                done += len(memories) if first else 0
-                bar.update(done)
-    result = {"memoryBodyId": where, **total, "errors": errors}
+            imported = await import_draft(draft, _BATCH, write, bar.update)
+    result = {"memoryBodyId": where, **imported.counts, "errors": imported.errors}
     if common.json:
         print_json(result)
     else:
         print_text(_told(result))
-    return 1 if errors else 0
-
-
-def _placed(errors: Sequence[Mapping[str, Any]], start: int | None) -> list[dict[str, Any]]:
-    """Give errors of one batch their places in the whole draft; some concern no one memory.
-
-    Args:
-        errors: What the Source reported.
-        start: Place of the batch's first memory; absent where all of them came before.
-    """
-    alone = [dict(error) for error in errors if error["index"] is None]
-    if start is None:
-        return alone
-    placed = (error for error in errors if error["index"] is not None)
-    return [*({**error, "index": error["index"] + start} for error in placed), *alone]
+    return 1 if imported.errors else 0
 
 
 def _checked(draft: Draft, common: Common) -> int:
@@ -110,8 +86,8 @@ def _checked(draft: Draft, common: Common) -> int:
         print_json(counts)
     else:
         print_text(
-            f"Dry run: {counts['insights']} memories and {counts['edges']} edges, all of them "
-            "fit. Nothing was imported."
+            f"Dry run: {counts['insights']} memories and {counts['edges']} edges were read. "
+            "Nothing was imported."
         )
     return 0
 
@@ -157,12 +133,12 @@ async def export_memories(
     if file is not None and not force and await anyio.Path(file).exists():
         raise InputError("file-exists", f"{file} is there already; --force replaces it")
     async with open_host(common) as host:
-        session = await host.source(_TYPE, capability="export")
+        session = await host.people.source(_TYPE, capability="export")
         where = await chosen_space(session, space)
         draft, complete = await read_space(session, where)
     text = _document(draft, format)
     if file is None:
-        sys.stdout.write(text)
+        print_document(text)
     else:
         await anyio.to_thread.run_sync(atomic_write, file, text.encode("utf-8"))
     told = {

@@ -7,10 +7,12 @@ from typing import Any
 
 import attrs
 from dsh_mnemon_core.errors import AuthorityError, InputError
+from dsh_mnemon_core.values import thaw
 from dsh_mnemon_core.wire import nearest
 
 from dsh_mnemon_host.composition.entries import Entry
 from dsh_mnemon_host.config import EntryChoice, MemoryView
+from dsh_mnemon_host.config.redaction import restore
 
 __all__ = ("Change", "choices_after")
 
@@ -59,19 +61,26 @@ def choices_after(change: Change, choices: MemoryView, entries: Sequence[Entry])
         former = saved.get(name)
         saved[name] = EntryChoice(
             enabled=wanted.get(name, former.enabled if former else known[name].enabled),
-            config=change.configs.get(name, former.config if former else {}),
+            config=_config(change, known[name], former),
         )
     strategy = {} if chosen is None else {"strategyTypeId": chosen}
     return MemoryView.model_validate({"entries": saved, **strategy})
 
 
+def _config(change: Change, entry: Entry, former: EntryChoice | None) -> Mapping[str, Any]:
+    """Return the options to save; a secret that is sent back as it was shown stays what it is."""
+    if entry.id in change.configs:
+        sent: dict[str, Any] = restore(change.configs[entry.id], thaw(entry.config))
+        return sent
+    return former.config if former else {}
+
+
 def _check_known(name: str, known: Mapping[str, Entry]) -> None:
     if name not in known:
-        close = nearest(name, known)
-        meant = f"; did you mean {close!r}?" if close else ""
         raise InputError(
             "entry-unknown",
-            f"the profile has no entry {name!r}{meant} `dsh-mnemon compose list` shows them",
+            f"the profile has no entry {name!r}{nearest(name, known)}; `dsh-mnemon compose list` "
+            "shows them all",
         )
     if not known[name].writable:
         raise AuthorityError("entry-locked", f"{name} is the Host itself; it stays on")

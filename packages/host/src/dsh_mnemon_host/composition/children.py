@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
-from dsh_mnemon_core.errors import MnemonError
 from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.composition.entries import Entry
 from dsh_mnemon_host.graph import RuntimeGraph
-from dsh_mnemon_host.source_session import SourceSession
+from dsh_mnemon_host.source_session import SourceSession, ask
 
 __all__ = ("read_children",)
 
@@ -23,22 +23,32 @@ async def read_children(
     """Return the Providers of an entry, in the order of its configuration.
 
     Returns:
-        ``[{id, packageName, state, diagnostic?}]``. A Source that runs says how each of them
-        stands: ``active``, ``absent`` when its package is not installed, or ``failed``. Below one
-        that does not run they stand as it does.
+        ``[{id, packageName, state, code?, diagnostic?}]``. A Source that runs says how each of them
+        stands: ``active``, ``absent`` when its package is not installed, or ``failed``; where it
+        fails to say so, they are ``unknown``, with the reason. Below one that does not run, or that
+        has no Providers of its own, they stand as it does.
     """
     listed = entry.config.get("providers") or ()
     if not isinstance(listed, (list, tuple)):
         return []
+    problem = None
     if entry.state == "active":
         session = SourceSession(graph=graph, key=f"source:{entry.id}", scope=graph.scope(workspace))
-        try:
-            services = to_wire(await session.read("provider-services"))["services"]
-            return [_told(service) for service in services]
-        except (MnemonError, KeyError, TypeError):  # damaged, or a Source of another make
-            pass
+        services, problem = await ask(partial(_services, session))
+        if services is not None:
+            return services
+    state = (
+        {"state": entry.state}
+        if problem is None
+        else {"state": "unknown", "code": problem.code, "diagnostic": problem.message}
+    )
     uses = (_use(item) for item in cast("Sequence[Any]", listed))
-    return [{"id": use, "packageName": _package(use), "state": entry.state} for use in uses]
+    return [{"id": use, "packageName": _package(use), **state} for use in uses]
+
+
+async def _services(session: SourceSession) -> list[dict[str, Any]]:
+    services = to_wire(await session.read("provider-services"))["services"]
+    return [_told(service) for service in services]
 
 
 def _told(service: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from dsh_mnemon_host.composition.choices import effective_rows
 from dsh_mnemon_host.composition.entries import Entry, read_entries
 from dsh_mnemon_host.composition.trial import trial, try_view
 from dsh_mnemon_host.config import EntryChoice, MemoryView
+from dsh_mnemon_host.config.redaction import redact
 from dsh_mnemon_host.settings.operations import Operation
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class Composition:
             packageName, roles, strategyTypeId?, slot?, label, description, provides, requires,
             requiredBy, enabled, active, state, writable, config, diagnostic?, children?}``; Sources
             come first, then Strategies and enhancements, each by name. ``children`` are the
-            Providers below an entry, as `read_children` describes them.
+            Providers below an entry, as `read_children` describes them. A secret in ``config``
+            stands as `REDACTED`.
         """
         entries = await self._entries()
         problem = self._host.choices_problem
@@ -136,14 +138,17 @@ class Composition:
         return self._host.live.config.strategy_type_id
 
     def _revision(self, entries: Sequence[Entry]) -> str:
-        """Return the digest of all that a change could meet."""
+        """Return the digest of all that a change could meet, secrets among it."""
         return configuration_digest(
             {
                 "settings": [
                     {"ns": space.ns, "revision": space.revision}
                     for space in self._host.settings.describe()
                 ],
-                "entries": [_shown(entry, entries) for entry in entries],
+                "entries": [
+                    {**_shown(entry, entries), "config": to_wire(dict(entry.config))}
+                    for entry in entries
+                ],
             }
         )
 
@@ -194,7 +199,7 @@ def _shown(entry: Entry, entries: Sequence[Entry]) -> dict[str, Any]:
         "active": entry.state == "active",
         "state": entry.state,
         "writable": entry.writable,
-        "config": to_wire(dict(entry.config)),
+        "config": redact(to_wire(dict(entry.config))),
         "diagnostic": entry.problem,
     }
     return {key: value for key, value in shown.items() if value is not None}

@@ -39,7 +39,7 @@ class Entry:
         enabled: Whether it is switched on.
         state: Where it stands; ``absent`` when its package is not installed.
         writable: Whether it can be switched.
-        config: Its options in force, without what looks like a secret.
+        config: Its options in force, secrets in clear; never shown to anybody as they are.
         problem: Why it does not run.
     """
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
+import attrs
 from pydantic import BaseModel
 
 from dsh_mnemon_host.agent_host import AgentRef, ToolContext, ToolHints, ToolSpec
@@ -28,12 +29,93 @@ __all__ = ("build_tools",)
 
 M = TypeVar("M", bound=BaseModel)
 
-Pinned = Callable[[AgentRef], Execution]
+Pinned: TypeAlias = Callable[[AgentRef], Execution]
+Answer: TypeAlias = Awaitable[dict[str, Any]]
 
 _READS: Final = ToolHints(read_only=True)
 _READS_AGAIN: Final = ToolHints(read_only=True, idempotent=True)
 _ADDS: Final = ToolHints(read_only=False)
+_SETS: Final = ToolHints(read_only=False, idempotent=True)
 _CHANGES: Final = ToolHints(read_only=False, destructive=True)
+
+
+@attrs.frozen
+class _Row:
+    """One tool; ``bind`` returns what runs it, given what changes memory."""
+
+    name: str
+    description: str
+    model: type[BaseModel]
+    hints: ToolHints
+    bind: Callable[[Actions, DocumentWork], Callable[[Execution, Any], Answer]]
+
+
+def _reads(
+    name: str,
+    description: str,
+    model: type[M],
+    run: Callable[[Execution, M], Answer],
+    hints: ToolHints = _READS,
+) -> _Row:
+    return _Row(name, description, model, hints, lambda _actions, _work: run)
+
+
+def _acts(
+    name: str,
+    description: str,
+    model: type[M],
+    run: Callable[[Actions, Execution, M], Answer],
+    hints: ToolHints = _ADDS,
+) -> _Row:
+    return _Row(name, description, model, hints, lambda actions, _work: partial(run, actions))
+
+
+def _manages(
+    name: str,
+    description: str,
+    model: type[M],
+    run: Callable[[DocumentWork, Actions, Execution, M], Answer],
+    hints: ToolHints = _CHANGES,
+) -> _Row:
+    return _Row(name, description, model, hints, lambda actions, work: partial(run, work, actions))
+
+
+# One row a tool, whatever its length: this is a table.
+# fmt: off
+_TOOLS: Final = (
+    _reads("mnemon_recall", recall.RECALL_DESCRIPTION, recall.RecallInput, recall.recall),
+    _reads("mnemon_related", recall.RELATED_DESCRIPTION, recall.RelatedInput, recall.related),
+    _reads("mnemon_document_search", documents.SEARCH_DESCRIPTION, documents.SearchInput,
+           documents.search_documents),
+    _reads("mnemon_document_read", documents.READ_DESCRIPTION, documents.ReadInput,
+           documents.read_document, _READS_AGAIN),
+    _reads("mnemon_memory_bodies", spaces.BODIES_DESCRIPTION, spaces.BodiesInput,
+           spaces.list_spaces, _READS_AGAIN),
+    _acts("mnemon_status", status.DESCRIPTION, status.StatusInput,
+          status.read_status, _READS_AGAIN),
+    _reads("mnemon_view_route", generic.ROUTE_DESCRIPTION, generic.ViewRouteInput,
+           generic.read_route),
+    _acts("mnemon_runtime_memory", runtime_memory.DESCRIPTION, runtime_memory.RuntimeMemoryInput,
+          runtime_memory.write_runtime_memory, _CHANGES),
+    _acts("mnemon_document_create", documents.CREATE_DESCRIPTION, documents.CreateInput,
+          documents.create_document),
+    _manages("mnemon_document_manage", document_manage.DESCRIPTION, document_manage.ManageInput,
+             document_manage.manage_document),
+    _acts("mnemon_remember", remember.REMEMBER_DESCRIPTION, remember.RememberInput,
+          remember.remember),
+    _acts("mnemon_link", remember.LINK_DESCRIPTION, remember.LinkInput, remember.link),
+    _acts("mnemon_forget", remember.FORGET_DESCRIPTION, remember.ForgetInput,
+          remember.forget, _CHANGES),
+    _acts("mnemon_memory_body_create", spaces.CREATE_DESCRIPTION, spaces.CreateInput,
+          spaces.create_space),
+    _acts("mnemon_memory_body_update", spaces.UPDATE_DESCRIPTION, spaces.UpdateInput,
+          spaces.update_space, _SETS),
+    _acts("mnemon_memory_body_merge", spaces.MERGE_DESCRIPTION, spaces.MergeInput,
+          spaces.merge_spaces),
+    _acts("mnemon_view_action", generic.ACTION_DESCRIPTION, generic.ViewActionInput,
+          generic.run_action, _CHANGES),
+)
+# fmt: on
 
 
 def build_tools(
@@ -46,150 +128,18 @@ def build_tools(
         actions: Executes offered actions; it refuses by itself while writes are off.
         documents_work: Runs what a change of a document may need around it.
     """
-    return (*_read_tools(pinned, actions), *_write_tools(pinned, actions, documents_work))
+    return tuple(_tool(row, row.bind(actions, documents_work), pinned) for row in _TOOLS)
 
 
-def _read_tools(pinned: Pinned, actions: Actions) -> tuple[ToolSpec, ...]:
-    def tool(
-        name: str,
-        description: str,
-        model: type[M],
-        run: Callable[[Execution, M], Awaitable[dict[str, Any]]],
-        hints: ToolHints = _READS,
-    ) -> ToolSpec:
-        return _tool(name, description, model, run, pinned, hints)
-
-    return (
-        tool("mnemon_recall", recall.RECALL_DESCRIPTION, recall.RecallInput, recall.recall),
-        tool("mnemon_related", recall.RELATED_DESCRIPTION, recall.RelatedInput, recall.related),
-        tool(
-            "mnemon_document_search",
-            documents.SEARCH_DESCRIPTION,
-            documents.SearchInput,
-            documents.search_documents,
-        ),
-        tool(
-            "mnemon_document_read",
-            documents.READ_DESCRIPTION,
-            documents.ReadInput,
-            documents.read_document,
-            _READS_AGAIN,
-        ),
-        tool(
-            "mnemon_memory_bodies",
-            spaces.BODIES_DESCRIPTION,
-            spaces.BodiesInput,
-            spaces.list_spaces,
-            _READS_AGAIN,
-        ),
-        tool(
-            "mnemon_status",
-            status.DESCRIPTION,
-            status.StatusInput,
-            partial(status.read_status, actions),
-            _READS_AGAIN,
-        ),
-        tool(
-            "mnemon_view_route",
-            generic.ROUTE_DESCRIPTION,
-            generic.ViewRouteInput,
-            generic.read_route,
-        ),
-    )
-
-
-def _write_tools(
-    pinned: Pinned, actions: Actions, documents_work: DocumentWork
-) -> tuple[ToolSpec, ...]:
-    def tool(
-        name: str,
-        description: str,
-        model: type[M],
-        run: Callable[[Actions, Execution, M], Awaitable[dict[str, Any]]],
-        hints: ToolHints = _ADDS,
-    ) -> ToolSpec:
-        return _tool(name, description, model, partial(run, actions), pinned, hints)
-
-    return (
-        tool(
-            "mnemon_runtime_memory",
-            runtime_memory.DESCRIPTION,
-            runtime_memory.RuntimeMemoryInput,
-            runtime_memory.write_runtime_memory,
-            _CHANGES,
-        ),
-        tool(
-            "mnemon_document_create",
-            documents.CREATE_DESCRIPTION,
-            documents.CreateInput,
-            documents.create_document,
-        ),
-        tool(
-            "mnemon_document_manage",
-            document_manage.DESCRIPTION,
-            document_manage.ManageInput,
-            partial(document_manage.manage_document, documents_work),
-            _CHANGES,
-        ),
-        tool(
-            "mnemon_remember",
-            remember.REMEMBER_DESCRIPTION,
-            remember.RememberInput,
-            remember.remember,
-        ),
-        tool("mnemon_link", remember.LINK_DESCRIPTION, remember.LinkInput, remember.link),
-        tool(
-            "mnemon_forget",
-            remember.FORGET_DESCRIPTION,
-            remember.ForgetInput,
-            remember.forget,
-            _CHANGES,
-        ),
-        tool(
-            "mnemon_memory_body_create",
-            spaces.CREATE_DESCRIPTION,
-            spaces.CreateInput,
-            spaces.create_space,
-        ),
-        tool(
-            "mnemon_memory_body_update",
-            spaces.UPDATE_DESCRIPTION,
-            spaces.UpdateInput,
-            spaces.update_space,
-            ToolHints(read_only=False, idempotent=True),
-        ),
-        tool(
-            "mnemon_memory_body_merge",
-            spaces.MERGE_DESCRIPTION,
-            spaces.MergeInput,
-            spaces.merge_spaces,
-        ),
-        tool(
-            "mnemon_view_action",
-            generic.ACTION_DESCRIPTION,
-            generic.ViewActionInput,
-            generic.run_action,
-            _CHANGES,
-        ),
-    )
-
-
-def _tool(
-    name: str,
-    description: str,
-    model: type[M],
-    run: Callable[[Execution, M], Awaitable[dict[str, Any]]],
-    pinned: Pinned,
-    hints: ToolHints,
-) -> ToolSpec:
+def _tool(row: _Row, run: Callable[[Execution, Any], Answer], pinned: Pinned) -> ToolSpec:
     async def handle(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
-        return await run(pinned(context.agent), read_arguments(model, arguments, name))
+        return await run(pinned(context.agent), read_arguments(row.model, arguments, row.name))
 
     return ToolSpec(
-        name=name,
-        description=description,
-        input_schema=input_schema(model),
+        name=row.name,
+        description=row.description,
+        input_schema=input_schema(row.model),
         handler=handle,
-        hints=hints,
-        writes=not hints.read_only,
+        hints=row.hints,
+        writes=not row.hints.read_only,
     )

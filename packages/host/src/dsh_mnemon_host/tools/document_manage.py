@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dsh_mnemon_host.bindings import DOCUMENTS_MANAGE
 from dsh_mnemon_host.executions import Execution
 from dsh_mnemon_host.source_session import SourceSession
-from dsh_mnemon_host.tools.documents import Body, Id, Paths, Summary, Title
+from dsh_mnemon_host.tools.documents import Body, Id, Paths, Summary, Title, for_model
 from dsh_mnemon_host.tools.operation import offer_of, receipt_result
 from dsh_mnemon_host.work.actions import Actions
 from dsh_mnemon_host.work.document_work import DocumentWork
@@ -74,7 +74,8 @@ async def manage_document(
     """Change a document, with the workflow of a root Agent (host.md §8.5, §16).
 
     Returns:
-        ``{success, action, document, snapshot, lineage?, maintenance?, memoryReceipt}``.
+        ``{success, action, document, snapshot, lineage?, maintenance?, memoryReceipt}``; of the
+        snapshot what `for_model` leaves.
 
     Raises:
         AuthorityError: ``writes-disabled``, ``action-unavailable``; ``child-may-not-archive``.
@@ -99,14 +100,12 @@ async def manage_document(
         return receipt_result(await actions.execute(execution, offer.id, change))
 
     if execution.child:
-        return await commit()
+        return for_model(await commit())
     view = execution.context.view
     async with execution.work():
         if writes:
-            return await work.write(session, change, commit, view)
+            return for_model(await work.write(session, change, commit, view))
         document, revision = mutation["id"], arguments.revision
-        if arguments.action == "archive":
-            answer = await work.archive(session, document, revision, view)
-        else:
-            answer = await work.restore(session, document, revision)
-        return {**answer, **actions.proof()}
+        bring = work.archive if arguments.action == "archive" else work.restore
+        answer = await bring(session, document, revision, view)
+        return {**for_model(answer), **actions.proof()}

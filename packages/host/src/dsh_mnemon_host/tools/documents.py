@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeAlias
 
 from dsh_mnemon_core.checks import record
@@ -23,6 +24,7 @@ __all__ = (
     "ReadInput",
     "SearchInput",
     "create_document",
+    "for_model",
     "read_document",
     "search_documents",
 )
@@ -41,6 +43,15 @@ CREATE_DESCRIPTION: Final = (
     "Create a working document in Markdown for lasting, reusable material that is too long for an "
     "entry of hot memory. Search first: an existing document is updated, not doubled. It never "
     "changes or archives another document."
+)
+_FIGURES: Final = (
+    "generatedAt",
+    "revision",
+    "limitBytes",
+    "activeBytes",
+    "activeCount",
+    "archivedCount",
+    "total",
 )
 Title: TypeAlias = Annotated[str, Field(min_length=1, max_length=160)]
 Summary: TypeAlias = Annotated[str, Field(min_length=1, max_length=600)]
@@ -145,4 +156,15 @@ async def create_document(
     """Create a document through the View's ``create`` offer; never makes room for it."""
     input = arguments.model_dump(mode="json", by_alias=True, exclude_none=True)
     session = {"sessionIds": [execution.agent_id]}
-    return receipt_result(await act(actions, execution, DOCUMENTS_CREATE, {**input, **session}))
+    receipt = await act(actions, execution, DOCUMENTS_CREATE, {**input, **session})
+    return for_model(receipt_result(receipt))
+
+
+def for_model(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer to a change with the figures of its snapshot alone.
+
+    A model has no use for paths of this machine, and would pay for the list of every document.
+    """
+    snapshot: Mapping[str, Any] = answer.get("snapshot", {})
+    shown = {key: snapshot[key] for key in _FIGURES if key in snapshot}
+    return {**answer, "snapshot": shown} if shown else dict(answer)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dsh_mnemon_host.bindings import SPACES_RECALL, SPACES_RELATED
 from dsh_mnemon_host.executions import Execution
 from dsh_mnemon_host.tools.operation import read, row, shown_or
+from dsh_mnemon_host.vocabulary import Edge
 
 __all__ = (
     "RECALL_DESCRIPTION",
@@ -66,7 +67,7 @@ class RelatedInput(BaseModel):
         int | None, Field(ge=1, le=5, description="How many links to follow; 2 when left out.")
     ] = None
     edge: Annotated[
-        Literal["temporal", "semantic", "causal", "entity"] | None,
+        Edge | None,
         Field(description="Only links of this kind."),
     ] = None
     memory_body_id: Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +14,7 @@ from dsh_mnemon_host.bindings import (
 )
 from dsh_mnemon_host.executions import Execution
 from dsh_mnemon_host.tools.operation import act, receipt_result
+from dsh_mnemon_host.vocabulary import Category, Edge, Speaker
 from dsh_mnemon_host.work.actions import Actions
 
 __all__ = (
@@ -59,7 +60,7 @@ class RememberInput(BaseModel):
         str, Field(min_length=1, max_length=8192, description="The memory, whole sentences.")
     ]
     category: Annotated[
-        Literal["preference", "decision", "fact", "insight", "context", "general"] | None,
+        Category | None,
         Field(description="What kind of memory it is; general when left out."),
     ] = None
     importance: Annotated[
@@ -73,7 +74,7 @@ class RememberInput(BaseModel):
         Field(max_length=50, description="People, projects, systems it is about; no commas."),
     ] = None
     source: Annotated[
-        Literal["user", "agent", "external"] | None,
+        Speaker | None,
         Field(description="Who said it; agent when left out."),
     ] = None
     memory_body_id: Space = None
@@ -87,7 +88,7 @@ class LinkInput(BaseModel):
     source_id: Annotated[Id, Field(alias="sourceId", description="Recalled id the link starts at.")]
     target_id: Annotated[Id, Field(alias="targetId", description="Recalled id it points to.")]
     type: Annotated[
-        Literal["temporal", "semantic", "causal", "entity"] | None,
+        Edge | None,
         Field(description="Kind of link; semantic when left out."),
     ] = None
     weight: Annotated[

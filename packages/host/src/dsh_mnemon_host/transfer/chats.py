@@ -14,13 +14,12 @@ import attrs
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.instant import iso_utc, parse_utc
 
-from dsh_mnemon_host.transfer.draft import Draft, DraftMemory
+from dsh_mnemon_host.transfer.draft import Draft, DraftMemory, short_tag
 from dsh_mnemon_host.transfer.pieces import pieces
 
 __all__ = ("is_chat", "read_chats")
 
 _SAID = {"user": "user", "human": "user", "assistant": "agent", "model": "agent", "ai": "agent"}
-_TAG_CHARACTERS = 25
 
 
 @attrs.frozen
@@ -59,8 +58,8 @@ def read_chats(value: Any, name: str) -> Draft:
 
 
 def _chat(chat: Mapping[str, Any]) -> Iterator[DraftMemory]:
-    title = str(chat.get("title") or chat.get("name") or "").replace(",", " ").strip()
-    tags = ["chat", *([title[:_TAG_CHARACTERS]] if title else [])]
+    title = short_tag(str(chat.get("title") or chat.get("name") or ""))
+    tags = ["chat", *([title] if title else [])]
     started = _instant(chat.get("create_time") or chat.get("created_at"))
     for message in _messages(chat):
         said = _SAID.get(message.role.lower())

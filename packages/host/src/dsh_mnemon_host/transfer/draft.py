@@ -1,21 +1,21 @@
-"""The import draft: memories and edges, checked before anything is written.
+"""The import draft: memories and edges, read as a whole before anything is written.
 
 The draft is that of the ``mnemon`` tool (spec/mnemon-native.md §11): ``{schema_version: "1",
 source?, insights: [{content, category?, importance?, tags?, entities?, source?, created_at?}],
-edges?: [{source_index, target_index, edge_type, weight?, reason?}]}``.
+edges?: [{source_index, target_index, edge_type, weight?, reason?}]}``. How long a memory may be,
+what it may be called and how often tagged is for the Space that takes it to say.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Annotated, Any, Final, Literal, cast, get_args
 
 import attrs
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.instant import parse_utc
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -24,33 +24,24 @@ from pydantic import (
     field_validator,
 )
 
-__all__ = ("MAX_BYTES", "Draft", "DraftEdge", "DraftMemory", "read_draft", "read_lines")
+from dsh_mnemon_host.vocabulary import Speaker
 
-MAX_BYTES: Final = 8_000
-"""Longest content of one memory, UTF-8 bytes."""
+__all__ = ("Draft", "DraftEdge", "DraftMemory", "Part", "read_draft", "read_lines", "short_tag")
 
 _MOST_EDGES: Final = 10_000
 """Edges that one import takes."""
 
-_SPEAKERS: Final = ("user", "agent", "external")
+_TAG_CHARACTERS: Final = 25
+
+
+def short_tag(name: str) -> str:
+    """Return a name as a tag that every Space takes; blank when nothing is left of it."""
+    return name.replace(",", " ").strip()[:_TAG_CHARACTERS].rstrip()
 
 
 def _absent(value: object) -> object:
     """Read 0, the draft's way to leave importance out, as its default."""
     return 3 if value in (None, 0) else value
-
-
-def _short(size: int) -> AfterValidator:
-    """Return the check of one tag or entity: ``size`` bytes, and no comma, which divides lists."""
-
-    def check(value: str) -> str:
-        if len(value.encode("utf-8", "surrogatepass")) > size:
-            raise ValueError(f"it has more than {size} bytes")
-        if "," in value:
-            raise ValueError("it holds a comma")
-        return value
-
-    return AfterValidator(check)
 
 
 class DraftMemory(BaseModel):
@@ -59,25 +50,18 @@ class DraftMemory(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     content: Annotated[str, Field(min_length=1)]
-    category: Literal["preference", "decision", "fact", "insight", "context", "general"] = "general"
+    category: str = "general"
     importance: Annotated[int, Field(ge=1, le=5), BeforeValidator(_absent)] = 3
-    tags: Annotated[list[Annotated[str, _short(100)]], Field(max_length=20)] = Field(
-        default_factory=list[str]
-    )
-    entities: Annotated[list[Annotated[str, _short(200)]], Field(max_length=50)] = Field(
-        default_factory=list[str]
-    )
+    tags: list[str] = Field(default_factory=list[str])
+    entities: list[str] = Field(default_factory=list[str])
     source: str | None = None
     created_at: str | None = None
 
     @field_validator("content")
     @classmethod
-    def _fits(cls, value: str) -> str:
-        size = len(value.encode("utf-8", "surrogatepass"))
+    def _says_something(cls, value: str) -> str:
         if not value.strip():
             raise ValueError("content is blank")
-        if size > MAX_BYTES:
-            raise ValueError(f"content has {size} bytes; one memory keeps at most {MAX_BYTES}")
         return value
 
     @field_validator("created_at")
@@ -93,7 +77,7 @@ class DraftMemory(BaseModel):
         Memory Spaces know three speakers; whoever else a draft names is an external one.
         """
         taken = self.model_dump(mode="json", exclude_none=True)
-        if self.source not in (None, *_SPEAKERS):
+        if self.source not in (None, *get_args(Speaker)):
             taken["source"] = "external"
         return taken
 
@@ -111,43 +95,93 @@ class DraftEdge(BaseModel):
 
 
 @attrs.frozen(kw_only=True)
+class Part:
+    """As much of a draft as one import takes.
+
+    Attributes:
+        places: The places of its memories in the whole draft.
+        memories: The memories, in that order.
+        edges: The edges between them, by their places in the part.
+        again: Whether its memories were in parts before, and only come again for their edges.
+    """
+
+    places: tuple[int, ...]
+    memories: tuple[DraftMemory, ...]
+    edges: tuple[DraftEdge, ...]
+    again: bool = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to import."""
+        return not (self.edges if self.again else self.memories)
+
+    def without(self, refused: Set[int]) -> Part:
+        """Return the part without the memories at some places of the draft, and their edges."""
+        kept = [index for index, place in enumerate(self.places) if place not in refused]
+        if len(kept) == len(self.places):
+            return self
+        return attrs.evolve(
+            self,
+            places=tuple(self.places[index] for index in kept),
+            memories=tuple(self.memories[index] for index in kept),
+            edges=_moved(self.edges, kept),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{insights, edges}`` as ``body-import`` takes them."""
+        return {
+            "insights": [memory.to_json() for memory in self.memories],
+            "edges": [edge.model_dump(mode="json", exclude_none=True) for edge in self.edges],
+        }
+
+
+def _moved(edges: Iterable[DraftEdge], kept: Sequence[int]) -> tuple[DraftEdge, ...]:
+    """Return the edges between what is kept, by the new places."""
+    new = {old: index for index, old in enumerate(kept)}
+    return tuple(
+        edge.model_copy(
+            update={
+                "source_index": new[edge.source_index],
+                "target_index": new[edge.target_index],
+            }
+        )
+        for edge in edges
+        if edge.source_index in new and edge.target_index in new
+    )
+
+
+@attrs.frozen(kw_only=True)
 class Draft:
     """Memories to import, in order, and the edges between them."""
 
     memories: tuple[DraftMemory, ...]
     edges: tuple[DraftEdge, ...] = ()
 
-    def batches(self, size: int) -> Iterator[tuple[Sequence[DraftMemory], Sequence[DraftEdge]]]:
-        """Deal the draft into parts of at most ``size`` memories, with edges by place in the part.
+    def parts(self, size: int) -> Iterator[Part]:
+        """Deal the draft into parts of at most ``size`` memories.
 
         Edges between two parts come last, with the memories they join once more: importing those
         again adds nothing, it only finds their ids.
         """
         apart = [e for e in self.edges if e.source_index // size != e.target_index // size]
         for start in range(0, len(self.memories), size):
-            part = range(start, min(start + size, len(self.memories)))
-            within = [e for e in self.edges if e.source_index in part and e.target_index in part]
-            yield self._part(part, within[:_MOST_EDGES])
+            places = range(start, min(start + size, len(self.memories)))
+            within = [
+                e for e in self.edges if e.source_index in places and e.target_index in places
+            ]
+            yield self._part(places, within[:_MOST_EDGES])
             apart += within[_MOST_EDGES:]
         for start in range(0, len(apart), size // 2):
             some = apart[start : start + size // 2]
             joined = sorted({place for e in some for place in (e.source_index, e.target_index)})
-            yield self._part(joined, some)
+            yield self._part(joined, some, again=True)
 
     def _part(
-        self, places: Sequence[int], edges: Sequence[DraftEdge]
-    ) -> tuple[list[DraftMemory], list[DraftEdge]]:
-        new = {place: index for index, place in enumerate(places)}
-        moved = [
-            edge.model_copy(
-                update={
-                    "source_index": new[edge.source_index],
-                    "target_index": new[edge.target_index],
-                }
-            )
-            for edge in edges
-        ]
-        return [self.memories[place] for place in places], moved
+        self, places: Sequence[int], edges: Sequence[DraftEdge], *, again: bool = False
+    ) -> Part:
+        memories = tuple(self.memories[place] for place in places)
+        moved = _moved(edges, places)
+        return Part(places=tuple(places), memories=memories, edges=moved, again=again)
 
 
 def read_draft(value: Any, name: str) -> Draft:

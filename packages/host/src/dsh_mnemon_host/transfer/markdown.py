@@ -10,7 +10,7 @@ from pathlib import Path
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.instant import iso_utc
 
-from dsh_mnemon_host.transfer.draft import Draft, DraftMemory
+from dsh_mnemon_host.transfer.draft import Draft, DraftMemory, short_tag
 from dsh_mnemon_host.transfer.pieces import pieces
 
 __all__ = ("markdown_files", "read_markdown", "split_sections")
@@ -55,7 +55,7 @@ def read_markdown(folder: Path) -> Draft:
         except (UnicodeDecodeError, OSError) as error:
             raise InputError("import-unreadable", f"{name} cannot be read: {error}") from error
         changed = iso_utc(datetime.fromtimestamp(file.stat().st_mtime, UTC))
-        tag = file.stem.replace(",", " ").strip()[:25]
+        tag = short_tag(file.stem)
         memories += [
             DraftMemory(
                 content=content,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from dsh_mnemon_host.transfer.draft import MAX_BYTES
+__all__ = ("MAX_BYTES", "pieces")
 
-__all__ = ("pieces",)
+MAX_BYTES: Final = 8_000
+"""As many UTF-8 bytes as every Space keeps of one memory."""
 
 
 def pieces(text: str, *, head: str = "", limit: int = MAX_BYTES) -> Iterator[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
@@ -11,13 +10,13 @@ from uuid import uuid4
 import anyio
 import attrs
 from dsh_mnemon_core.errors import CapacityError, MnemonError
-from dsh_mnemon_core.source import ManagementResult
 from dsh_mnemon_core.view import View
 from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.source_session import SourceSession
 from dsh_mnemon_host.work.destinations import Destinations, composed_view, find_destinations
 from dsh_mnemon_host.work.document_archive import ArchivedDocument, archive_document
+from dsh_mnemon_host.work.telling import Telling
 
 __all__ = ("DocumentWork",)
 
@@ -58,17 +57,7 @@ class DocumentWork:
             MnemonError: What either Source refuses.
         """
         async with self._queue:
-            room = _Room(session=session, mutation=dict(mutation), view=view)
-            with room.telling():
-                for make_room in (room.make, room.archive_next):
-                    try:
-                        return {**await commit(), **_maintenance(room.archived)}
-                    except MnemonError as error:
-                        if error.code != _FULL:
-                            raise
-                        await make_room(error)
-                return {**await commit(), **_maintenance(room.archived)}
-            raise AssertionError  # pragma: no cover - nothing is swallowed above
+            return await _with_room(session, partial(_given, dict(mutation)), commit, view)
 
     async def archive(
         self,
@@ -92,19 +81,75 @@ class DocumentWork:
             return {**to_wire(done.result.value), **_maintenance([done])}
 
     async def restore(
-        self, session: SourceSession, document_id: str, revision: int | None = None
+        self,
+        session: SourceSession,
+        document_id: str,
+        revision: int | None = None,
+        view: View | None = None,
     ) -> dict[str, Any]:
         """Make a new active document from an archived one, or bring a former body back.
 
+        Room is made as for `write`.
+
         Raises:
-            CapacityError: ``document-capacity``; nothing is archived for the sake of a former body.
+            CapacityError: ``document-capacity``, when no document is left to archive.
             MnemonError: What the Source refuses.
         """
         request = {"id": document_id, "documentRevision": revision}
-        async with self._queue:
-            result: ManagementResult = await session.mutate("restore", request)
+
+        async def commit() -> dict[str, Any]:
+            result = await session.mutate("restore", request)
             answer: dict[str, Any] = to_wire(result.value)
             return answer
+
+        async with self._queue:
+            mutation = partial(_restoring, session, document_id, revision)
+            return await _with_room(session, mutation, commit, view)
+
+
+async def _given(mutation: dict[str, Any]) -> dict[str, Any]:
+    return mutation
+
+
+async def _restoring(
+    session: SourceSession, document_id: str, revision: int | None
+) -> dict[str, Any]:
+    """Return the mutation that needs as much room as bringing a body back."""
+    former = {"id": document_id, "revision": revision}
+    document = to_wire(await session.read("document", {"id": document_id}))
+    body = document["content"]
+    if revision not in (None, document["revision"]):
+        body = (await session.read("history", former))["content"]
+    if document["status"] == "active":
+        return {"action": "update", "id": document_id, "content": body}
+    told = {key: document[key] for key in ("title", "description") if document.get(key)}
+    return {"action": "create", **told, "content": body}
+
+
+async def _with_room(
+    session: SourceSession,
+    mutation: Callable[[], Awaitable[dict[str, Any]]],
+    commit: Commit,
+    view: View | None,
+) -> dict[str, Any]:
+    """Commit; where there is no room, archive what was not used for longest, and try again.
+
+    Args:
+        session: Management of the Documents Source.
+        mutation: Returns what room is planned for; asked only where there is none.
+        commit: Performs the change once.
+        view: The caller's pinned View.
+    """
+    room = _Room(session=session, wanted=mutation, view=view)
+    with Telling(room.told):
+        for make_room in (room.make, room.archive_next):
+            try:
+                return {**await commit(), **_maintenance(room.archived)}
+            except MnemonError as error:
+                if error.code != _FULL:
+                    raise
+                await make_room(error)
+        return {**await commit(), **_maintenance(room.archived)}
 
 
 async def _archive(
@@ -129,38 +174,36 @@ class _Room:
     """The room one change needs, and what was archived for it."""
 
     session: SourceSession
-    mutation: dict[str, Any]
+    wanted: Callable[[], Awaitable[dict[str, Any]]]
     view: View | None
     archived: list[ArchivedDocument] = attrs.field(factory=list[ArchivedDocument])
 
     async def make(self, refusal: MnemonError) -> None:
         """Archive until the change fits."""
-        while not (plan := await self._plan())["fits"]:
-            await self._archive_one(plan, refusal)
+        mutation = await self.wanted()
+        while not (plan := await self._plan(mutation))["fits"]:
+            await self._archive_one(mutation, plan, refusal)
 
     async def archive_next(self, refusal: MnemonError) -> None:
         """Archive one more, because the commit met a fuller store than the plan did."""
-        await self._archive_one(await self._plan(), refusal)
+        mutation = await self.wanted()
+        await self._archive_one(mutation, await self._plan(mutation), refusal)
 
-    async def _plan(self) -> Mapping[str, Any]:
-        plan: Mapping[str, Any] = to_wire(await self.session.read("capacity-plan", self.mutation))
+    async def _plan(self, mutation: Mapping[str, Any]) -> Mapping[str, Any]:
+        plan: Mapping[str, Any] = to_wire(await self.session.read("capacity-plan", mutation))
         return plan
 
-    @contextmanager
-    def telling(self) -> Generator[None]:
-        """Name what is archived already with whatever fails after it."""
-        try:
-            yield
-        except MnemonError as error:
-            if self.archived:
-                archived = [item.id for item in self.archived]
-                error.details = {**error.details, "archivedDocumentIds": archived}
-            raise
+    def told(self) -> dict[str, Any]:
+        """Name what is archived already, for whatever fails after it."""
+        archived = [item.id for item in self.archived]
+        return {"archivedDocumentIds": archived} if archived else {}
 
-    async def _archive_one(self, plan: Mapping[str, Any], refusal: MnemonError) -> None:
+    async def _archive_one(
+        self, mutation: Mapping[str, Any], plan: Mapping[str, Any], refusal: MnemonError
+    ) -> None:
         done = {item.id for item in self.archived}
         # What is too large by itself does not fit, however much is archived.
-        alone = len(str(self.mutation.get("content", "")).encode("utf-8"))
+        alone = len(str(mutation.get("content", "")).encode("utf-8"))
         left = () if alone > plan["limit"] else plan["candidates"]
         candidate = next((c["id"] for c in left if c["id"] not in done), None)
         if candidate is None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
-from dsh_mnemon_core.errors import ConflictError, MnemonError, SourceFault
+from dsh_mnemon_core.errors import ConflictError, SourceFault
 from dsh_mnemon_core.lineage import Lineage, LineageEnd
 from dsh_mnemon_core.source import ManagementResult
 from dsh_mnemon_core.wire import to_wire
@@ -20,6 +20,7 @@ from dsh_mnemon_core.wire import to_wire
 from dsh_mnemon_host.source_session import SourceSession
 from dsh_mnemon_host.work.archive import destination
 from dsh_mnemon_host.work.destinations import Destination, Destinations
+from dsh_mnemon_host.work.telling import Telling
 
 __all__ = ("archive_entries", "entry_source", "remember_exactly")
 
@@ -78,13 +79,9 @@ async def archive_entries(
         "maxBytes": budget,
         "lineage": [to_wire(item) for item in lineage],
     }
-    try:
+    # Every entry has a copy by now; a copy is a safe duplicate, and stays (D11).
+    with Telling(lambda: {"copies": [end.reference for end in ends]}):
         result = await session.mutate("compact-and-mutate", request, plan["viewRevision"])
-    except MnemonError as error:
-        # Every entry has a copy by now; a copy is a safe duplicate, and stays (D11).
-        copies = [end.reference for end in ends]
-        error.details = {**error.details, "copies": copies}
-        raise
     return ManagementResult(
         revision=result.revision,
         value={**to_wire(result.value), "maintenance": _maintenance(space, len(entries))},

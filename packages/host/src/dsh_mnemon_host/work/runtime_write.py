@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -14,6 +13,7 @@ from dsh_mnemon_core.view import View
 from dsh_mnemon_host.source_session import SourceSession
 from dsh_mnemon_host.work.destinations import composed_view, find_destinations
 from dsh_mnemon_host.work.runtime_archive import archive_entries
+from dsh_mnemon_host.work.telling import Telling
 
 __all__ = ("RuntimeWriter", "host_budget")
 
@@ -124,21 +124,10 @@ async def _make_room(
         async with composed_view(session.graph, session.scope, scenario) as composed:
             return await _make_room(session, mutation, plan, composed)
     budget = host_budget(plan)
-    with _handing_back(plan):
+    with Telling(lambda: {"pending": plan.get("pending")}):
         destinations = await find_destinations(session.graph, session.scope, view)
         destinations.require_scope("runtime-archive-out-of-scope", "MEMORY.md")
         if destinations.anywhere:
             return await archive_entries(session, mutation, plan, budget, destinations)
         request = {"revision": plan["revision"], "mutation": mutation, "maxBytes": budget}
         return await session.mutate("archive-and-mutate", request, plan["viewRevision"])
-    raise AssertionError  # pragma: no cover - nothing is swallowed above
-
-
-@contextmanager
-def _handing_back(plan: Mapping[str, Any]) -> Generator[None]:
-    """Give the pending text back with whatever keeps it from being stored."""
-    try:
-        yield
-    except MnemonError as error:
-        error.details = {**error.details, "pending": plan.get("pending")}
-        raise
