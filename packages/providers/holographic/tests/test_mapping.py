@@ -1,14 +1,9 @@
-"""Facts and insights, ids and cursors (§6.5, D45)."""
+"""Facts, insights and ids (§6.5)."""
 
 from __future__ import annotations
 
-import base64
-import json
-from typing import Any
-
 import attrs
 import pytest
-from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_provider_holographic import _mapping as mapping
 
 FACT = mapping.Fact(
@@ -82,35 +77,3 @@ def test_importance_becomes_trust(importance: int, default: float, expected: flo
 def test_what_is_no_public_id_has_no_number(identity: str) -> None:
     assert mapping.number_of(identity) is None
     assert mapping.number_of(mapping.public_id(7)) == 7
-
-
-@pytest.mark.requirement("holographic:list:cursor")
-def test_a_cursor_leads_back_to_its_place() -> None:
-    cursor = mapping.write_cursor(["list", None], ["2026-01-02 03:04:05", 7])
-    assert mapping.read_cursor(["list", None], cursor, str, int) == ["2026-01-02 03:04:05", 7]
-
-
-def cursor_of(value: Any) -> str:
-    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode()
-
-
-@pytest.mark.requirement("holographic:list:cursor")
-@pytest.mark.parametrize(
-    "cursor",
-    [
-        "",
-        "no cursor",
-        "é",
-        cursor_of([]),
-        cursor_of({}),
-        cursor_of(7),
-        mapping.write_cursor(["another"], ["x", 7]),
-        mapping.write_cursor(["list"], [7, "x"]),
-        mapping.write_cursor(["list"], ["x", True]),
-        mapping.write_cursor(["list"], ["x"]),
-    ],
-)
-def test_a_wrong_cursor_is_refused(cursor: str) -> None:
-    with pytest.raises(InputError) as caught:
-        mapping.read_cursor(["list"], cursor, str, int)
-    assert caught.value.code == "cursor-invalid"

@@ -29,6 +29,7 @@ from dsh_mnemon_source_memory_spaces.provider_sdk import (
     SearchRequest,
     SpaceStatus,
 )
+from dsh_mnemon_source_memory_spaces.provider_sdk.cursor import read_cursor, write_cursor
 
 from dsh_mnemon_provider_holographic import _overview
 from dsh_mnemon_provider_holographic._client import Checkpoint, Store, go_on
@@ -38,10 +39,8 @@ from dsh_mnemon_provider_holographic._facts import Filter, fact_number, page
 from dsh_mnemon_provider_holographic._mapping import (
     insight,
     public_id,
-    read_cursor,
     stamp,
     trust_of,
-    write_cursor,
 )
 from dsh_mnemon_provider_holographic._peer import take_over
 from dsh_mnemon_provider_holographic._relations import related

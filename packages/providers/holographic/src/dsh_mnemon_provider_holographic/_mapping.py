@@ -1,19 +1,14 @@
-"""A stored fact and the insight a caller sees, and the cursors between pages (§6.5, D45)."""
+"""A stored fact and the insight a caller sees (§6.5)."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import attrs
-from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.instant import iso_utc, parse_utc
-from dsh_mnemon_core.sdk import digest
 from dsh_mnemon_source_memory_spaces.provider_sdk import CATEGORIES, SOURCES, Insight
 
 __all__ = (
@@ -24,13 +19,11 @@ __all__ = (
     "moment_of",
     "number_of",
     "public_id",
-    "read_cursor",
     "source_of",
     "stamp",
     "stored_categories",
     "stored_tags",
     "trust_of",
-    "write_cursor",
 )
 
 _ID: Final = re.compile(r"holo-([1-9][0-9]{0,17})")
@@ -140,39 +133,3 @@ def insight(fact: Fact, **more: Any) -> Insight:
         created_at=None if created is None else iso_utc(created),
         **more,
     )
-
-
-# -- cursors --------------------------------------------------------------------------------------
-
-
-def write_cursor(query: Sequence[Any], place: Sequence[Any]) -> str:
-    """Return where a page ended, bound to what was asked.
-
-    Args:
-        query: What makes another question; JSON values.
-        place: Where to go on; JSON values.
-    """
-    text = json.dumps([digest(list(query)), *place], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode()
-
-
-def read_cursor(query: Sequence[Any], cursor: str, *kinds: type) -> list[Any]:
-    """Return the place in a cursor.
-
-    Args:
-        query: As `write_cursor` had it.
-        cursor: What the page before answered.
-        kinds: The types of the place's values.
-
-    Raises:
-        InputError: ``cursor-invalid``; it is no cursor, or that of another question.
-    """
-    try:
-        bound: Any
-        place: list[Any]
-        bound, *place = json.loads(base64.b64decode(cursor, altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError, TypeError):
-        bound, place = None, []
-    if bound != digest(list(query)) or [type(value) for value in place] != list(kinds):
-        raise InputError("cursor-invalid", "the cursor does not belong to this question")
-    return place
