@@ -86,7 +86,8 @@ async def test_plans(library: Library, workspace: str, titles: dict[str, str]) -
             ),
         ),
     ):
-        plan = await library.plan(workspace, mutation)
+        steps = library.steps(workspace)
+        plan = await library.plan(steps, steps.prepare(mutation))
         expected = STORY[key]["expected"]
         assert {**plan, "candidates": names(plan["candidates"])} == {
             **expected,

@@ -270,10 +270,60 @@ async def test_restore_needs_room(run_source: Callable[..., RunningSource]) -> N
     source = run_source(limitBytes=800)
     document = await create(source, content="x" * 300)
     await source.manage("archive", {"id": document["id"]})
-    await create(source, content="y" * 300)
+    kept = await create(source, "Kept", content="y" * 300)
     with pytest.raises(MnemonError) as caught:
         await source.manage("restore", {"id": document["id"]})
     assert caught.value.code == "document-capacity"
+    assert f"'Kept' [{kept['id']}]" in caught.value.message
+    assert caught.value.details["candidates"][0]["id"] == kept["id"]
+
+
+@pytest.mark.requirement("documents:capacity:rule")
+async def test_a_document_too_large_by_itself_has_nothing_to_archive(
+    run_source: Callable[..., RunningSource],
+) -> None:
+    source = run_source(limitBytes=800)
+    with pytest.raises(MnemonError) as caught:
+        await create(source, content="x" * 900)
+    assert "no other document" in caught.value.message
+    assert caught.value.details["candidates"] == []
+
+
+@pytest.mark.requirement("documents:capacity:plan")
+async def test_the_plan_of_a_restore_agrees_with_it(
+    run_source: Callable[..., RunningSource], folder: Path
+) -> None:
+    source = run_source(limitBytes=1000)
+    document = await create(source, "Old", "x" * 300)
+    path = folder / "active" / document["filename"]
+    path.write_bytes(path.read_bytes().replace(b"id: ", b"mine: 1\nid: ", 1))
+    await source.manage("archive", {"id": document["id"]})
+    other = await create(source, "Other", "y" * 400)
+    value = {"action": "restore", "id": document["id"]}
+    plan = await read(source, "capacity-plan", value)
+    assert plan["fits"] is False
+    assert [candidate["id"] for candidate in plan["candidates"]] == [other["id"]]
+    await source.manage("archive", {"id": other["id"]})
+    plan = await read(source, "capacity-plan", value)
+    assert plan["fits"] is True
+    restored = (await source.manage("restore", {"id": document["id"]})).value["document"]
+    assert plan["projected"] == restored["sizeBytes"]
+    with pytest.raises(InputError) as active:
+        await read(source, "capacity-plan", {**value, "id": restored["id"]})
+    assert active.value.code == "document-active"
+
+
+@pytest.mark.requirement("documents:capacity:plan")
+async def test_the_plan_of_a_former_revision_counts_what_it_replaces(
+    source: RunningSource,
+) -> None:
+    document = await create(source, content="First, and longer")
+    await update(source, document["id"], "Second")
+    value = {"id": document["id"], "documentRevision": 1}
+    plan = await read(source, "capacity-plan", {"action": "restore", **value})
+    assert plan["candidates"] == []
+    restored = (await source.manage("restore", value)).value["document"]
+    assert plan["projected"] == restored["sizeBytes"]
 
 
 @pytest.mark.requirement("documents:manage:diagnose")
@@ -286,5 +336,6 @@ async def test_diagnose_names_files_that_no_record_names(
         "file": str(folder / "index.json"),
         "readable": True,
         "unhealthy": [],
+        "changed": [],
         "unindexed": ["documents/active/lost.md"],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,9 @@ async def test_a_damaged_index_is_named_and_left_alone(source: RunningSource, fo
     write(index, b"{")
     facts = await source.facts()
     assert facts.availability == "unavailable"
-    assert facts.hints == {"reason": "not-json", "file": str(index)}
+    assert facts.hints.keys() == {"reason", "file", "problem", "remedy"}
+    assert (facts.hints["reason"], facts.hints["file"]) == ("not-json", str(index))
+    assert "line 1 column 2" in facts.hints["problem"]
     with pytest.raises(StorageError) as caught:
         await source.manage("mutate", {"action": "create", **BOOK}, expected_revision="x")
     assert caught.value.code == "index-damaged"
@@ -239,12 +242,38 @@ async def test_an_update_stays_within_the_grant(source: RunningSource) -> None:
     with pytest.raises(AuthorityError) as caught:
         await source.execute(request)
     assert caught.value.code == "document-outside-grant"
+    assert "next turn" in caught.value.message
     with pytest.raises(InputError) as missing:
         await source.mutate("manage", {"action": "update", "title": "T"})
     assert missing.value.code == "text-required"
     with pytest.raises(InputError) as unknown:
         await source.execute(attrs.evolve(request, grant=None))
     assert unknown.value.code == "document-not-found"
+
+
+@pytest.mark.requirement("documents:update:grant")
+async def test_an_update_of_an_archived_document_says_what_to_do(source: RunningSource) -> None:
+    created = await source.mutate("create", {"title": "Note", "content": "Text"})
+    document = created.details["document"]
+    await source.manage("archive", {"id": document["id"]})
+    with pytest.raises(AuthorityError) as caught:
+        await source.mutate("manage", {"action": "update", "id": document["id"], "title": "T"})
+    assert caught.value.code == "document-outside-grant"
+    assert "archived" in caught.value.message
+    assert "restore it" in caught.value.message
+
+
+@pytest.mark.requirement("documents:store:unreadable")
+async def test_a_store_that_cannot_be_reached_is_unavailable(
+    source: RunningSource, folder: Path
+) -> None:
+    os.symlink(folder.name, folder)
+    facts = await source.facts()
+    assert facts.availability == "unavailable"
+    assert facts.hints == {"reason": "ELOOP", "file": str(folder / "index.json")}
+    with pytest.raises(StorageError) as caught:
+        await source.manage("adopt", None, expected_revision="any")
+    assert caught.value.code == "store-unwritable"
 
 
 @pytest.mark.requirement("documents:create:step")

@@ -12,6 +12,7 @@ import pytest
 from dsh_mnemon_core.errors import StorageError
 from dsh_mnemon_core.files import LockTiming
 from dsh_mnemon_source_documents._changes import Step
+from dsh_mnemon_source_documents._diagnosis import diagnose
 from dsh_mnemon_source_documents._inputs import Mutation
 from dsh_mnemon_source_documents._library import Library
 from dsh_mnemon_source_documents._search import Request
@@ -78,6 +79,7 @@ async def test_an_index_that_is_no_file_is_damage(library: Library, folder: Path
     assert caught.value.details == {
         "file": str(folder / "index.json"),
         "reason": "not-a-regular-file",
+        "remedy": "move away what lies there, and put the file in its place",
     }
     assert caught.value.message.startswith("index.json is damaged")
 
@@ -92,6 +94,146 @@ async def test_damage_names_the_record(
     with pytest.raises(DamagedIndex) as caught:
         await library.overview()
     assert (caught.value.index, caught.value.details["firstBadIndex"]) == (1, 1)
+
+
+@pytest.mark.requirement("documents:index:damage")
+@pytest.mark.parametrize(
+    ("change", "told", "problem"),
+    [
+        (
+            {"revision": "3"},
+            {"id": "two", "title": "Two", "field": "revision", "value": '"3"'},
+            "revision of record 1 ('Two' [two]) is \"3\", but must be a whole number from 1",
+        ),
+        (
+            {"id": "one"},
+            {"id": "one", "title": "Two", "field": "id", "value": '"one"'},
+            "id of record 1 ('Two' [one]) is \"one\", but must be an id of its own, and record 0"
+            " has the same",
+        ),
+        (
+            {"title": None},
+            {"id": "two", "field": "title", "value": "null"},
+            "title of record 1 ([two]) is null, but must be text",
+        ),
+        (
+            {"id": "\ud800"},
+            {"title": "Two", "field": "id", "value": '"\\ud800"'},
+            "id of record 1 ('Two' [no id]) is \"\\ud800\", but must be text",
+        ),
+        (
+            {"sourcePaths": ...},
+            {"id": "two", "title": "Two", "field": "sourcePaths"},
+            "record 1 ('Two' [two]) lacks sourcePaths, which must be a list of texts",
+        ),
+    ],
+)
+async def test_damage_names_field_value_and_remedy(
+    library: Library,
+    folder: Path,
+    make_record: Callable[..., DocumentRecord],
+    change: dict[str, Any],
+    told: dict[str, str],
+    problem: str,
+) -> None:
+    bad = {**make_record("two", title="Two").to_json(), **change}
+    bad = {key: value for key, value in bad.items() if value is not ...}
+    index = {"version": 1, "documents": [make_record("one").to_json(), bad]}
+    write(folder / "index.json", json.dumps(index))
+    with pytest.raises(DamagedIndex) as caught:
+        await library.overview()
+    expected = {
+        "file": str(folder / "index.json"),
+        "reason": "invalid-record",
+        "firstBadIndex": 1,
+        "problem": problem,
+        "remedy": "correct that field, or take the record out and adopt the document from its file",
+        **told,
+    }
+    assert caught.value.details == expected
+    assert problem in caught.value.message
+    assert str(folder) not in caught.value.message
+    diagnosis = await library.diagnose()
+    assert diagnosis.items() >= expected.items()
+    assert (diagnosis["code"], diagnosis["readable"]) == ("index-damaged", False)
+
+
+def circle(folder: Path) -> None:
+    folder.symlink_to(folder.name)
+
+
+def in_the_way(folder: Path) -> None:
+    write(folder, "in the way")
+
+
+@pytest.mark.requirement("documents:store:unreadable")
+@pytest.mark.parametrize(("arrange", "reason"), [(circle, "ELOOP"), (in_the_way, "ENOTDIR")])
+async def test_a_folder_that_leads_nowhere_is_told_apart_from_damage(
+    library: Library,
+    folder: Path,
+    workspace: str,
+    arrange: Callable[[Path], None],
+    reason: str,
+) -> None:
+    arrange(folder)
+    for ask in (
+        library.overview,
+        lambda: library.describe(workspace),
+        lambda: library.search(Request(query="x")),
+    ):
+        with pytest.raises(StorageError) as caught:
+            await ask()
+        assert caught.value.code == "store-unreadable"
+        assert caught.value.details == {"file": str(folder / "index.json"), "reason": reason}
+        assert str(folder) not in caught.value.message
+    diagnosis = await library.diagnose()
+    assert (diagnosis["readable"], diagnosis["code"]) == (False, "store-unreadable")
+    await library.close()
+
+
+def denied(*_: Any, **__: Any) -> Any:
+    raise PermissionError(13, "Permission denied")
+
+
+@pytest.mark.requirement("documents:store:unreadable")
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_folder_that_may_not_be_entered_is_told_and_closed(
+    library: Library, folder: Path, workspace: str, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    await create(library, workspace)
+    await library.search(Request(query="text"))
+    if known:
+        await library.overview()
+    else:
+        library = Library(folder.parent, limit_bytes=1000, clock=library.clock)
+    with monkeypatch.context() as patch:
+        for name in ("open", "stat", "lstat", "scandir", "listdir"):
+            patch.setattr(os, name, denied)
+        with pytest.raises(StorageError) as caught:
+            library.store.read()
+        diagnosis = diagnose(library.store)
+        # What closing does in a thread.
+        patch.setattr(Path, "exists", denied)
+        assert library.store.access.read() == {}
+        await library.close()
+    assert caught.value.code == "store-unreadable"
+    assert caught.value.message == "index.json cannot be read: Permission denied"
+    assert caught.value.details == {"file": str(folder / "index.json"), "reason": "EACCES"}
+    assert diagnosis["reason"] == "EACCES"
+    # Nothing was lost by it.
+    await library.close()
+    assert not exists(folder / ".access.jsonl")
+
+
+@pytest.mark.requirement("documents:store:unreadable")
+async def test_closing_fails_for_nobody(
+    library: Library, workspace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await create(library, workspace)
+    await library.search(Request(query="text"))
+    monkeypatch.setattr(os.path, "exists", denied)
+    await library.close()
+    await library.close()
 
 
 @pytest.mark.requirement("documents:index:read")

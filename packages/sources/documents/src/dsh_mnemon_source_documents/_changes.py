@@ -123,26 +123,27 @@ class Steps:
 
     def mutate(self, mutation: Mutation) -> Step:
         """Create or update a document that has room."""
+        return self._with_room(self.prepare(mutation))
 
+    def prepare(self, mutation: Mutation) -> Step:
+        """Say what a mutation would change, capacity aside."""
+        if mutation.action == "create":
+            return lambda state, _reader: self._create(state, mutation)
+        return lambda state, reader: self._update(state, reader, mutation)
+
+    def plan(self, state: State, change: Change) -> dict[str, Any]:
+        """Describe the room that a prepared change needs; see `_capacity.plan`."""
+        before = state.by_id.get(change.document.id)
+        return _capacity.plan(state, before, change.document.size_bytes, self.limit)
+
+    def _with_room(self, prepared: Step) -> Step:
         def step(state: State, reader: Reader) -> Change:
-            change = self.prepare(state, reader, mutation)
+            change = prepared(state, reader)
             before = state.by_id.get(change.document.id)
             _capacity.require_room(state, before, change.document.size_bytes, self.limit)
             return change
 
         return step
-
-    def plan(self, state: State, reader: Reader, mutation: Mutation) -> dict[str, Any]:
-        """Describe what a mutation needs; see `_capacity.plan`."""
-        change = self.prepare(state, reader, mutation)
-        before = state.by_id.get(change.document.id)
-        return _capacity.plan(state, before, change.document.size_bytes, self.limit)
-
-    def prepare(self, state: State, reader: Reader, mutation: Mutation) -> Change:
-        """Say what a mutation would change, capacity aside."""
-        if mutation.action == "create":
-            return self._create(state, mutation)
-        return self._update(state, reader, mutation)
 
     def archive(
         self,
@@ -190,6 +191,10 @@ class Steps:
             document_id: The document.
             revision: Which of its revisions; the current one by default.
         """
+        return self._with_room(self.prepare_restore(document_id, revision))
+
+    def prepare_restore(self, document_id: str, revision: int | None) -> Step:
+        """Say what `restore` would change, capacity aside."""
 
         def step(state: State, reader: Reader) -> Change:
             record = find(state, document_id)
@@ -204,15 +209,10 @@ class Steps:
             else:
                 body = _kept(record, reader.former(record), revision)
             if record.is_active:
-                change = self._update(
-                    state, reader, Mutation(action="update", id=record.id, content=body)
-                )
-            else:
-                extra = carried(reader.look(record).front)
-                change = self._new(state, attrs.evolve(record, memory_body_ids=()), body, extra)
-            before = state.by_id.get(change.document.id)
-            _capacity.require_room(state, before, change.document.size_bytes, self.limit)
-            return change
+                mutation = Mutation(action="update", id=record.id, content=body)
+                return self._update(state, reader, mutation)
+            extra = carried(reader.look(record).front)
+            return self._new(state, attrs.evolve(record, memory_body_ids=()), body, extra)
 
         return step
 

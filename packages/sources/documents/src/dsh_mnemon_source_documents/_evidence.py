@@ -164,6 +164,8 @@ def _metadata(results: Results, query: str, include_archived: bool) -> dict[str,
     }
     if results.unhealthy:
         metadata["unhealthy"] = [item.id for item in results.unhealthy[:_NAMED]]
+    if results.unindexed:
+        metadata["unindexed"] = results.unindexed
     return metadata
 
 

@@ -32,11 +32,15 @@ Signature: TypeAlias = tuple[int, int, int, int]
 
 
 class Unfit(Exception):
-    """Raised when a path leads to something that is not read; ``reason`` says what."""
+    """Raised when a path leads to something that is not read; ``reason`` says what.
 
-    def __init__(self, reason: str) -> None:
+    ``error`` is what the system said, where it was the system that refused.
+    """
+
+    def __init__(self, reason: str, error: OSError | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.error = error
 
 
 def signature(status: os.stat_result) -> Signature:
@@ -53,7 +57,7 @@ def read_regular(path: Path | str, limit: int = MAX_BYTES) -> tuple[bytes, Signa
     try:
         descriptor = os.open(path, _FLAGS)
     except OSError as error:
-        raise Unfit(reason_of(error)) from None
+        raise Unfit(reason_of(error, path), error) from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -62,7 +66,7 @@ def read_regular(path: Path | str, limit: int = MAX_BYTES) -> tuple[bytes, Signa
             raise Unfit(TOO_LARGE)
         return _all(descriptor, status.st_size), signature(status)
     except OSError as error:
-        raise Unfit(reason_of(error)) from None
+        raise Unfit(reason_of(error, path), error) from None
     finally:
         os.close(descriptor)
 
@@ -78,11 +82,13 @@ def _all(descriptor: int, size: int) -> bytes:
     return b"".join(pieces)
 
 
-def reason_of(error: OSError) -> str:
+def reason_of(error: OSError, path: Path | str) -> str:
     """Return a reason word for a file that could not be opened or read."""
     if isinstance(error, FileNotFoundError):
         return MISSING
-    # Opening a link with O_NOFOLLOW fails with ELOOP; opening a socket with ENXIO.
-    if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+    # Opening a socket fails with ENXIO, and a link with ELOOP, as do folders that lead in a circle.
+    if error.errno in (errno.ENXIO, errno.EISDIR) or (
+        error.errno == errno.ELOOP and os.path.islink(path)
+    ):
         return NOT_REGULAR
     return errno.errorcode.get(error.errno or 0, type(error).__name__)

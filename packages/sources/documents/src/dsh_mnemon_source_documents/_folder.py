@@ -187,6 +187,11 @@ class BodyFolder:
                 continue
 
 
+def shown(name: str) -> str:
+    """Return a name as text: bytes of it that are no UTF-8 become U+FFFD."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
 def _stamp(folder: Path) -> tuple[int, int]:
     try:
         state = os.stat(folder)
@@ -199,5 +204,5 @@ def _why_absent(path: Path) -> str | None:
     try:
         state = os.lstat(path)
     except OSError as error:
-        return reason_of(error)
+        return reason_of(error, path)
     return None if stat.S_ISREG(state.st_mode) else NOT_REGULAR

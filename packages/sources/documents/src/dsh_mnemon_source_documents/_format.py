@@ -1,7 +1,8 @@
 """The Markdown file of a document: name, front matter, body, excerpt (spec/sources.md §3.5; pure).
 
-The managed part of the front matter is written and never read back: index.json wins. What people
-add to it, other keys and comments, is carried over line by line, exactly as it stands.
+The managed part of the front matter is written, and read back only to adopt a document whose record
+was lost: index.json wins. What people add to it, other keys and comments, is carried over line by
+line, exactly as it stands.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from dsh_mnemon_core.sdk import truncate
 
@@ -18,7 +19,8 @@ from dsh_mnemon_source_documents._text import collapse, strip
 from dsh_mnemon_source_documents.contracts import DocumentRecord
 
 _OPENING: Final = "---\n"
-_CLOSING: Final = "\n---\n"
+_HEAD: Final = re.compile("\ufeff?---\r?\n")
+_CLOSING: Final = re.compile(r"\r?\n---\r?\n")
 _MANAGED: Final = frozenset(
     (
         "id", "title", "description", "status", "created_at", "updated_at", "content_hash",
@@ -26,6 +28,8 @@ _MANAGED: Final = frozenset(
     )
 )  # fmt: skip
 _KEY: Final = re.compile(r"""["']?(\w+)["']?\s*:""")
+_MEMBER: Final = re.compile(r"(\w+):(.*)")
+_MEMBER_OF_LIST: Final = re.compile(r"[ \t]*-[ \t](.*)")
 _ITEM: Final = re.compile(r"-(?:\s|\Z)")
 
 _SLUG_CHARACTERS: Final = 48
@@ -55,12 +59,42 @@ def excerpt(body: str) -> str:
 
 
 def split(text: str) -> tuple[str, str]:
-    """Return front matter, without its fences, and stripped body of a file."""
-    if text.startswith(_OPENING):
-        end = text.find(_CLOSING, len(_OPENING))
-        if end >= 0:
-            return text[len(_OPENING) : end + 1], strip(text[end + len(_CLOSING) :])
-    return "", strip(text)
+    """Return front matter, without its fences and with LF, and stripped body of a file.
+
+    Editors may have put CR before LF, and a byte order mark at the beginning; the body keeps its
+    line ends.
+    """
+    head = _HEAD.match(text)
+    end = _CLOSING.search(text, head.end()) if head else None
+    if head is None or end is None:
+        return "", strip(text)
+    front = text[head.end() : end.start()].replace("\r\n", "\n")
+    return f"{front}\n", strip(text[end.end() :])
+
+
+def fields(front: str) -> dict[str, str | list[str]]:
+    """Return the managed keys of a front matter that have the form in which they are written."""
+    found: dict[str, str | list[str]] = {}
+    items: list[str] = []
+    for line in front.split("\n"):
+        if member := _MEMBER.fullmatch(line):
+            items = []
+            value = _unquoted(member[2]) if member[2].strip() else items
+            if member[1] in _MANAGED and value is not None:
+                found.setdefault(member[1], value)
+        elif (item := _MEMBER_OF_LIST.fullmatch(line)) and (text := _unquoted(item[1])) is not None:
+            items.append(text)
+    return found
+
+
+def _unquoted(scalar: str) -> str | None:
+    text = scalar.strip()
+    if not text.startswith('"'):
+        return None
+    try:
+        return cast("str", json.loads(text))
+    except ValueError:
+        return None
 
 
 def carried(front: str) -> str:

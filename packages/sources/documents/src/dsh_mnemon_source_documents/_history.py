@@ -6,6 +6,7 @@ is lost.
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -57,6 +58,10 @@ class History:
             with suppress(OSError):
                 (self.folder(record.id) / f"{number}.md").unlink()
 
+    def last(self, document_id: str) -> int:
+        """Return the last revision of a document that is kept, 0 if none is."""
+        return max(self._all(document_id), default=0)
+
     def former(self, record: DocumentRecord) -> dict[int, str]:
         """Return former bodies by revision, the latest first; unreadable ones are left out."""
         return {number: text for number, text, _ in self._read(record)}
@@ -83,10 +88,12 @@ class History:
 
     def _numbers(self, record: DocumentRecord) -> list[int]:
         """Return the kept revisions before the present one, the latest first."""
+        numbers = self._all(record.id)
+        return sorted((n for n in numbers if n < record.revision), reverse=True)
+
+    def _all(self, document_id: str) -> list[int]:
         try:
-            names = [path.name for path in self.folder(record.id).iterdir()]
+            names = os.listdir(self.folder(document_id))
         except OSError:
             return []
-        matches = [match for match in map(_NAME.fullmatch, names) if match]
-        numbers = [int(match[1]) for match in matches]
-        return sorted((n for n in numbers if n < record.revision), reverse=True)
+        return [int(match[1]) for match in map(_NAME.fullmatch, names) if match]

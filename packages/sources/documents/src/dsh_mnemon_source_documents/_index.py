@@ -4,34 +4,48 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
 from json.encoder import encode_basestring
 from typing import Any, Final, NoReturn, TypeGuard, cast
 
 import attrs
 from dsh_mnemon_core.errors import InputError
-from dsh_mnemon_core.sdk import integer
+from dsh_mnemon_core.sdk import integer, truncate
 
 from dsh_mnemon_source_documents.contracts import FOLDER, STATUSES, DocumentRecord
 
 FILE: Final = "index.json"
 
 _TEXTS: Final = (
-    "id", "title", "description", "filename", "relativePath", "createdAt", "updatedAt",
+    "title", "description", "filename", "relativePath", "createdAt", "updatedAt",
     "lastAccessedAt", "contentHash",
 )  # fmt: skip
 _LEGACY: Final = ".mnemon/"
 _UNVERSIONED: Final = "lastAccessedAt"
+_NO_INDEX: Final = 'it has no "version": 1 with a list of "documents"'
+_SHOWN: Final = 80
 
 
 class Damage(ValueError):
-    """Raised when stored bytes are no valid index: a reason and maybe the first bad record."""
+    """Raised when stored bytes are no valid index.
 
-    def __init__(self, reason: str, index: int | None = None) -> None:
+    Args:
+        reason: What is the matter, in a word.
+        index: Position of the first bad record.
+        problem: What is wrong where, in a sentence without its full stop.
+        named: The bad record, as far as it can be told: ``id``, ``title``, ``field``, ``value``.
+    """
+
+    def __init__(
+        self, reason: str, index: int | None = None, problem: str = "", **named: str
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.index = index
+        self.problem = problem
+        self.named = named
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
@@ -146,70 +160,96 @@ def decode(data: bytes) -> tuple[DocumentRecord, ...]:
     """
     try:
         document = json.loads(data, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise Damage("not-json") from None
+    except (ValueError, RecursionError) as error:
+        raise Damage("not-json", problem=f"it is no JSON: {error}") from None
     if not isinstance(document, dict):
-        raise Damage("wrong-version")
+        raise Damage("wrong-version", problem=_NO_INDEX)
     stored = cast("dict[str, Any]", document)
     version, rows = stored.get("version"), stored.get("documents")
     if isinstance(version, int) and version > 1:
-        raise Damage("newer-version")
+        raise Damage("newer-version", problem=f"it is of version {version}")
     if isinstance(version, bool) or version != 1 or not isinstance(rows, list):
-        raise Damage("wrong-version")
+        raise Damage("wrong-version", problem=_NO_INDEX)
     records: list[DocumentRecord] = []
-    seen: set[str] = set()
+    seen: dict[str, int] = {}
     for index, row in enumerate(cast("list[object]", rows)):
         record = _record(row, index)
-        if record.id in seen:
-            raise Damage("invalid-record", index)
-        seen.add(record.id)
+        first = seen.setdefault(record.id, index)
+        if first != index:
+            raise _bad(row, index, "id", f"an id of its own, and record {first} has the same")
         records.append(record)
     return tuple(records)
 
 
 def _record(row: object, index: int) -> DocumentRecord:
     if not isinstance(row, Mapping):
-        raise Damage("invalid-record", index)
+        raise Damage("invalid-record", index, f"record {index} is no object")
     fields = cast("Mapping[str, Any]", row)
-    texts = {key: fields.get(key) for key in _TEXTS}
-    status = fields.get("status")
-    optional = [fields.get(key) for key in ("archivedAt", "archiveSummary")]
-    if (
-        not all(_is_text(text) for text in texts.values())
-        or not texts["id"]
-        or status not in STATUSES
-        or not all(text is None or _is_text(text) for text in optional)
-    ):
-        raise Damage("invalid-record", index)
-    try:
-        number = integer(fields.get("revision"), "revision", 1, 2**53 - 1)
-        size = integer(fields.get("sizeBytes"), "sizeBytes", 0, 2**53 - 1)
-    except InputError:
-        raise Damage("invalid-record", index) from None
-    known = cast("dict[str, str]", texts)
+    for key, (is_valid, expected) in _RULES.items():
+        if not is_valid(fields.get(key)):
+            raise _bad(fields, index, key, expected)
     return DocumentRecord(
-        id=known["id"],
-        title=known["title"],
-        description=known["description"],
-        status=status,
-        filename=known["filename"],
-        relative_path=known["relativePath"].removeprefix(_LEGACY),
-        source_paths=_strings(fields.get("sourcePaths"), index),
-        session_ids=_strings(fields.get("sessionIds"), index),
-        created_at=known["createdAt"],
-        updated_at=known["updatedAt"],
-        last_accessed_at=known["lastAccessedAt"],
-        revision=number,
-        content_hash=known["contentHash"],
-        size_bytes=size,
-        archived_at=optional[0],
-        archive_summary=optional[1],
-        memory_body_ids=_strings(fields.get("memoryBodyIds"), index),
+        id=fields["id"],
+        title=fields["title"],
+        description=fields["description"],
+        status=fields["status"],
+        filename=fields["filename"],
+        relative_path=fields["relativePath"].removeprefix(_LEGACY),
+        source_paths=_strings(fields["sourcePaths"]),
+        session_ids=_strings(fields["sessionIds"]),
+        created_at=fields["createdAt"],
+        updated_at=fields["updatedAt"],
+        last_accessed_at=fields["lastAccessedAt"],
+        revision=int(fields["revision"]),
+        content_hash=fields["contentHash"],
+        size_bytes=int(fields["sizeBytes"]),
+        archived_at=fields.get("archivedAt"),
+        archive_summary=fields.get("archiveSummary"),
+        memory_body_ids=_strings(fields["memoryBodyIds"]),
     )
+
+
+def _bad(row: object, index: int, key: str, expected: str) -> Damage:
+    """Return the damage of one field, in words that lead to it."""
+    fields = cast("Mapping[str, Any]", row)
+    named = {name: fields[name] for name in ("id", "title") if _is_name(fields.get(name))}
+    who = f"record {index}"
+    if named:
+        told = f"{named['title']!r} " if "title" in named else ""
+        who += f" ({told}[{named.get('id', 'no id')}])"
+    if key not in fields:
+        problem = f"{who} lacks {key}, which must be {expected}"
+        return Damage("invalid-record", index, problem, **named, field=key)
+    value = truncate(json.dumps(fields[key]), _SHOWN)
+    problem = f"{key} of {who} is {value}, but must be {expected}"
+    return Damage("invalid-record", index, problem, **named, field=key, value=value)
 
 
 def _is_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and (value.isascii() or _is_unicode(value))
+
+
+def _is_name(value: object) -> bool:
+    return _is_text(value) and value != ""
+
+
+def _is_text_or_absent(value: object) -> bool:
+    return value is None or _is_text(value)
+
+
+def _is_status(value: object) -> bool:
+    return value in STATUSES
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _is_number(value: object, minimum: int) -> bool:
+    with suppress(InputError):
+        integer(value, "number", minimum, 2**53 - 1)
+        return True
+    return False
 
 
 def _is_unicode(text: str) -> bool:
@@ -220,10 +260,20 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _strings(value: object, index: int) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise Damage("invalid-record", index)
-    return tuple(item for item in cast("list[object]", value) if _is_text(item))
+def _strings(values: Sequence[object]) -> tuple[str, ...]:
+    return tuple(item for item in values if _is_text(item))
+
+
+_RULES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
+    "id": (_is_name, "text"),
+    **dict.fromkeys(_TEXTS, (_is_text, "text")),
+    "status": (_is_status, "active or archived"),
+    "revision": (partial(_is_number, minimum=1), "a whole number from 1"),
+    "sizeBytes": (partial(_is_number, minimum=0), "a whole number from 0"),
+    **dict.fromkeys(("sourcePaths", "sessionIds", "memoryBodyIds"), (_is_list, "a list of texts")),
+    **dict.fromkeys(("archivedAt", "archiveSummary"), (_is_text_or_absent, "text, or left out")),
+}
+"""What each field of a stored record must be: how that is told, and in words."""
 
 
 # -- where a body lies ----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ the journal names the body and what stood there before, so that the old state co
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -61,7 +62,7 @@ class Journal:
 
     def exists(self) -> bool:
         """Tell whether a writer died, or is at work."""
-        return self.path.is_file()
+        return os.path.isfile(self.path)
 
     def undo(self, by_id: Mapping[str, DocumentRecord]) -> None:
         """Take back a body that the index does not tell of.
@@ -73,12 +74,39 @@ class Journal:
             StorageError: ``store-unwritable``, or ``store-unreadable`` when what stood there before
                 cannot be read; what was noted stays, so that it can be undone later.
         """
-        entry = self._entry()
-        if entry is not None:
-            record = by_id.get(entry["id"])
-            if record is None or record.revision < entry["revision"]:
-                self._take_back(entry, record)
+        undoing = self._undoing(by_id)
+        if undoing is not None:
+            path, data = undoing
+            if data is not None:
+                atomic_write(path, data)
+            else:
+                _remove(path)
         self.end()
+
+    def blocked(self, by_id: Mapping[str, DocumentRecord]) -> StorageError | None:
+        """Return why every change is refused, if what was noted cannot be undone."""
+        try:
+            self._undoing(by_id)
+        except StorageError as error:
+            return error
+        return None
+
+    def _undoing(self, by_id: Mapping[str, DocumentRecord]) -> tuple[Path, bytes | None] | None:
+        """Return which file goes back to which bytes; ``None`` for those that are removed.
+
+        Raises:
+            StorageError: ``store-unreadable``.
+        """
+        entry = self._entry()
+        if entry is None:
+            return None
+        record = by_id.get(entry["id"])
+        if record is None and entry["revision"] > 1:
+            # The index itself was lost, and with it what stood there before.
+            return None
+        if record is not None and record.revision >= entry["revision"]:
+            return None
+        return self._taken_back(entry, record)
 
     def _entry(self) -> dict[str, Any] | None:
         try:
@@ -92,24 +120,22 @@ class Journal:
         texts = all(isinstance(entry.get(key), str) for key in ("id", "path", "sha256"))
         return entry if texts and isinstance(entry.get("revision"), int) else None
 
-    def _take_back(self, entry: Mapping[str, Any], record: DocumentRecord | None) -> None:
+    def _taken_back(
+        self, entry: Mapping[str, Any], record: DocumentRecord | None
+    ) -> tuple[Path, bytes | None] | None:
         parts = split_place(entry["path"])
         if parts is None:
-            return
+            return None
         path = self._folder.joinpath(*parts)
         data: bytes | None = None
         with suppress(Unfit):
             data, _ = read_regular(path)
         if data is None or sha256(data) != entry["sha256"]:
             # It was not written yet, or somebody wrote since.
-            return
+            return None
         if record is not None and record.relative_path == entry["path"]:
-            atomic_write(path, self._former(entry, record, data))
-            return
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise storage_error(error, path) from error
+            return path, self._former(entry, record, data)
+        return path, None
 
     def _former(self, entry: Mapping[str, Any], record: DocumentRecord, data: bytes) -> bytes:
         """Return the file as it was: kept, or made again where only the front matter changed."""
@@ -130,3 +156,10 @@ class Journal:
                 " the new text",
                 details={"file": str(path), "reason": unfit.reason},
             ) from None
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error(error, path) from error

@@ -18,15 +18,15 @@ from dsh_mnemon_core.files import LockTiming, in_turn
 from dsh_mnemon_core.instant import iso_utc
 
 from dsh_mnemon_source_documents import _access
+from dsh_mnemon_source_documents._adoption import adopting
 from dsh_mnemon_source_documents._changes import Change, Step, Steps, find
+from dsh_mnemon_source_documents._diagnosis import diagnose
 from dsh_mnemon_source_documents._files import Signature
 from dsh_mnemon_source_documents._format import excerpt
 from dsh_mnemon_source_documents._index import State
-from dsh_mnemon_source_documents._inputs import Mutation
 from dsh_mnemon_source_documents._search import Request, Result, Results, Searcher
 from dsh_mnemon_source_documents._store import DocumentStore
 from dsh_mnemon_source_documents.contracts import STATUSES, DocumentRecord, Unhealthy
-from dsh_mnemon_source_documents.errors import DamagedIndex
 
 _EXCERPTS: Final = 2048
 _LISTED: Final = 100
@@ -45,12 +45,14 @@ class Overview:
         active: Ids of active documents whose file is there.
         archived: Likewise of archived ones.
         unhealthy: The others.
+        unindexed: Number of Markdown files that no record names.
     """
 
     state: State
     active: tuple[str, ...]
     archived: tuple[str, ...]
     unhealthy: tuple[Unhealthy, ...]
+    unindexed: int
 
 
 class Library:
@@ -80,8 +82,7 @@ class Library:
         self.store = DocumentStore(root, timing=timing)
         self._new_id = new_id
         self._searcher = searcher or Searcher(self.store.bodies)
-        self._overview: Overview | None = None
-        self._seen: object = None
+        self._looked: tuple[object, Overview] | None = None
         self._excerpts: OrderedDict[str, tuple[Signature, str]] = OrderedDict()
 
     # -- reading -----------------------------------------------------------------------------------
@@ -98,9 +99,10 @@ class Library:
     def _look_over(self) -> Overview:
         state, places = self.store.read(), self.store.bodies.places()
         seen = (state, *places.values(), self.store.bodies.bad())
-        if self._overview is None or self._seen != seen:
-            self._overview, self._seen = self._judge(state, places), seen
-        return self._overview
+        looked = self._looked
+        if looked is None or looked[0] != seen:
+            looked = self._looked = seen, self._judge(state, places)
+        return looked[1]
 
     def _judge(self, state: State, places: Any) -> Overview:
         healthy: dict[str, list[str]] = {status: [] for status in STATUSES}
@@ -116,6 +118,7 @@ class Library:
             active=tuple(healthy["active"]),
             archived=tuple(healthy["archived"]),
             unhealthy=tuple(unhealthy),
+            unindexed=len(self.store.unindexed(state)),
         )
 
     async def search(self, request: Request) -> Results:
@@ -132,7 +135,8 @@ class Library:
         return results
 
     def _search(self, request: Request) -> Results:
-        return self._searcher.search(self.store.read(), request, from_thread.check_cancelled)
+        results = self._searcher.search(self.store.read(), request, from_thread.check_cancelled)
+        return attrs.evolve(results, unindexed=self._look_over().unindexed)
 
     async def latest(self, request: Request, count: int) -> Sequence[Result]:
         """Return the documents updated last among those a request admits; no access is noted."""
@@ -198,23 +202,30 @@ class Library:
             answer["content"] = former[revision]
         return answer
 
-    async def plan(self, workspace: str, mutation: Mutation) -> dict[str, Any]:
-        """Describe what a mutation needs; see `_capacity.plan`. Nothing is written.
+    async def plan(self, steps: Steps, prepared: Step) -> dict[str, Any]:
+        """Describe the room that a change needs; see `_capacity.plan`. Nothing is written.
+
+        Args:
+            steps: The steps that can be taken.
+            prepared: One of them, capacity aside.
 
         Raises:
-            MnemonError: The mutation itself would be refused, capacity aside.
+            MnemonError: The change itself would be refused.
         """
-        steps = self.steps(workspace)
         await self.store.open()
 
         def work() -> dict[str, Any]:
-            return steps.plan(self.store.current(), self.store, mutation)
+            state = self.store.current()
+            return steps.plan(state, prepared(state, self.store))
 
         async with in_turn(self.store.folder):
             return await to_thread.run_sync(work)
 
     async def describe(self, workspace: str) -> dict[str, Any]:
-        """Return the management snapshot (spec/sources.md §3.8), sizes in bytes."""
+        """Return the management snapshot (spec/sources.md §3.8), sizes in bytes.
+
+        It has ``unindexed``, their number, where Markdown files have no record.
+        """
         await self.store.open()
         async with in_turn(self.store.folder):
             return await to_thread.run_sync(lambda: self._snapshot(workspace, self.store.current()))
@@ -224,6 +235,7 @@ class Library:
     ) -> dict[str, Any]:
         active = sum(record.is_active for record in state.records)
         records = state.records if listed is None else _latest(state.records, listed)
+        unindexed = len(self.store.unindexed(state))
         return {
             "workspaceRoot": workspace,
             "directory": str(self.store.folder),
@@ -235,6 +247,7 @@ class Library:
             "activeCount": active,
             "archivedCount": len(state.records) - active,
             "total": len(state.records),
+            **({"unindexed": unindexed} if unindexed else {}),
             "documents": [self._row(record) for record in records],
         }
 
@@ -258,31 +271,8 @@ class Library:
         return text
 
     async def diagnose(self) -> dict[str, Any]:
-        """Look at everything; never fails.
-
-        Returns:
-            ``{file, readable, reason?, firstBadIndex?, unhealthy, unindexed}``: ``unhealthy`` lists
-            ``{id, title, reason}`` of documents whose body cannot be read, ``unindexed`` the
-            Markdown files that no record names.
-        """
-        return await to_thread.run_sync(self._diagnose)
-
-    def _diagnose(self) -> dict[str, Any]:
-        report: dict[str, Any] = {"file": str(self.store.path), "readable": True}
-        try:
-            state = self.store.read()
-        except DamagedIndex as error:
-            return {**report, "readable": False, **error.details, "unhealthy": [], "unindexed": []}
-        looked = ((record, self.store.look(record)) for record in state.records)
-        return {
-            **report,
-            "unhealthy": [
-                {"id": record.id, "title": record.title, "reason": found.reason}
-                for record, found in looked
-                if found.reason
-            ],
-            "unindexed": self.store.unindexed(state),
-        }
+        """Look at everything; see `_diagnosis.diagnose`."""
+        return await to_thread.run_sync(diagnose, self.store)
 
     # -- changing ----------------------------------------------------------------------------------
 
@@ -315,6 +305,42 @@ class Library:
         # It is done; whoever gives up now shall still learn of it.
         with CancelScope(shield=True):
             return state.revision, await self._answer_to(workspace, state, change)
+        raise AssertionError  # pragma: no cover - a shielded scope swallows nothing
+
+    async def adopt(
+        self, workspace: str, file: str | None, *, fence: str | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """Take files whose record was lost back into the index.
+
+        Args:
+            workspace: Absolute path of the workspace.
+            file: Relative path of the only file wanted; every one by default.
+            fence: Index revision that must still be current under the lock.
+
+        Returns:
+            The index revision after it, and ``{success, action: "adopted", adopted, skipped,
+            snapshot}``: ``adopted`` lists records, ``skipped`` `Skipped` files.
+
+        Raises:
+            InputError: ``document-file-unknown``.
+            MnemonError: As `change`.
+        """
+        judge = adopting(workspace, self.store.root, file)
+        state, adoption = await self.store.adopt(judge, fence=fence)
+
+        def answer() -> dict[str, Any]:
+            self._searcher.changed(state)
+            return {
+                "success": True,
+                "action": "adopted",
+                "adopted": [record.to_json() for record in adoption.adopted],
+                "skipped": [skipped.to_json() for skipped in adoption.skipped],
+                "snapshot": self._snapshot(workspace, state, listed=_LISTED),
+            }
+
+        with CancelScope(shield=True):
+            async with in_turn(self.store.folder):
+                return state.revision, await to_thread.run_sync(answer)
         raise AssertionError  # pragma: no cover - a shielded scope swallows nothing
 
     async def _answer_to(self, workspace: str, state: State, change: Change) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 from dsh_mnemon_core.errors import InputError, ManagementError
@@ -27,7 +27,10 @@ from dsh_mnemon_source_documents._search import MAX_RESULTS, Request
 _MAX_REVISION: Final = 2**53 - 1
 _DEFAULT_LIMIT: Final = 20
 
+_MAX_PATH: Final = 4096
+
 Operation = TypeVar("Operation")
+_Mutation: TypeAlias = Callable[[Library, str, Any, str], Awaitable[tuple[str, dict[str, Any]]]]
 
 
 async def read(library: Library, workspace: str, request: ManagementRequest) -> Any:
@@ -58,8 +61,7 @@ async def mutate(
             "management-unconfirmed",
             "this change needs a confirmation and the revision it was prepared for",
         )
-    step = operation(library.steps(workspace), request.input)
-    return await library.change(workspace, step, fence=request.expected_revision)
+    return await operation(library, workspace, request.input, request.expected_revision)
 
 
 def _chosen(operations: Mapping[str, Operation], request: ManagementRequest) -> Operation:
@@ -84,7 +86,11 @@ async def _document(library: Library, _workspace: str, value: Any) -> Any:
 
 
 async def _plan(library: Library, workspace: str, value: Any) -> Any:
-    return await library.plan(workspace, read_mutation(value))
+    steps = library.steps(workspace)
+    given = record(value, "input")
+    if given.get("action") == "restore":
+        return await library.plan(steps, steps.prepare_restore(*_restored(given)))
+    return await library.plan(steps, steps.prepare(read_mutation(given)))
 
 
 async def _search(library: Library, _workspace: str, value: Any) -> Any:
@@ -112,6 +118,8 @@ async def _search(library: Library, _workspace: str, value: Any) -> Any:
     }
     if results.unhealthy:
         answer["unhealthy"] = [attrs.asdict(item) for item in results.unhealthy]
+    if results.unindexed:
+        answer["unindexed"] = results.unindexed
     return answer
 
 
@@ -149,11 +157,36 @@ def _archive(steps: Steps, value: Any) -> Step:
 
 
 def _restore(steps: Steps, value: Any) -> Step:
+    return steps.restore(*_restored(value))
+
+
+def _restored(value: Any) -> tuple[str, int | None]:
     given = record(value, "input")
-    return steps.restore(
+    return (
         text(given.get("id"), "id", 300),
         _revision(given.get("documentRevision"), "documentRevision"),
     )
+
+
+async def _adopt(
+    library: Library, workspace: str, value: Any, fence: str
+) -> tuple[str, dict[str, Any]]:
+    given = record({} if value is None else value, "input")
+    file = given.get("file")
+    wanted = None if file is None else text(file, "file", _MAX_PATH)
+    return await library.adopt(workspace, wanted, fence=fence)
+
+
+def _step(make: Callable[[Steps, Any], Step]) -> _Mutation:
+    """Return the operation that takes one step."""
+
+    async def take(
+        library: Library, workspace: str, value: Any, fence: str
+    ) -> tuple[str, dict[str, Any]]:
+        step = make(library.steps(workspace), value)
+        return await library.change(workspace, step, fence=fence)
+
+    return take
 
 
 def _revision(value: object, label: str) -> int | None:
@@ -168,8 +201,9 @@ _READS: Final[Mapping[str, Callable[[Library, str, Any], Awaitable[Any]]]] = {
     "history": _history,
     "diagnose": _diagnose,
 }
-_MUTATIONS: Final[Mapping[str, Callable[[Steps, Any], Step]]] = {
-    "mutate": _mutate,
-    "archive": _archive,
-    "restore": _restore,
+_MUTATIONS: Final[Mapping[str, _Mutation]] = {
+    "mutate": _step(_mutate),
+    "archive": _step(_archive),
+    "restore": _step(_restore),
+    "adopt": _adopt,
 }

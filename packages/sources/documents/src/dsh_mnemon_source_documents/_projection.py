@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -43,7 +44,7 @@ async def workspace_of(scope: OperationScope, what: str) -> str:
             details={"reason": NO_WORKSPACE},
         )
     path = Path(scope.workspace_id)
-    if not path.is_absolute() or not await to_thread.run_sync(path.is_dir):
+    if not path.is_absolute() or not await to_thread.run_sync(os.path.isdir, path):
         raise StorageError(
             "workspace-unavailable",
             "the workspace of this scope is no folder that exists",

@@ -50,7 +50,7 @@ def repair(state: State, bodies: BodyFolder, history: History) -> None:
     for record in list(_misplaced(state, bodies)):
         _put_back(record, bodies)
     folders = [bodies.path, *(bodies.path / status for status in STATUSES)]
-    folders += [path for path in history.path.glob("*") if path.is_dir()]
+    folders += [path for path in history.path.glob("*") if os.path.isdir(path)]
     for folder in folders:
         _remove_leftovers(folder)
 

@@ -76,10 +76,17 @@ class Result:
 
 @attrs.frozen(kw_only=True)
 class Results:
-    """What a search found, best first, and which documents could not be looked at."""
+    """What a search found, best first, and what could not be looked at.
+
+    Attributes:
+        found: The documents that match best.
+        unhealthy: Documents whose body cannot be read.
+        unindexed: Number of Markdown files that no record names.
+    """
 
     found: tuple[Result, ...]
     unhealthy: tuple[Unhealthy, ...]
+    unindexed: int = 0
 
 
 @attrs.frozen(kw_only=True, eq=False)

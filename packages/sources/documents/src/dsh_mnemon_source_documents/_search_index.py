@@ -105,7 +105,7 @@ class SearchIndex:
 
     def refresh(self) -> None:
         """Learn what was added, here or by another process; opens the file if there is one."""
-        if self._connection is None and not self.path.is_file():
+        if self._connection is None and not os.path.isfile(self.path):
             return
         self._guarded(self._refresh)
 

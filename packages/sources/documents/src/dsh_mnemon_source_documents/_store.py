@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -25,18 +25,28 @@ from dsh_mnemon_core.files import (
 
 from dsh_mnemon_source_documents import _repair
 from dsh_mnemon_source_documents._access import AccessLog, folded
+from dsh_mnemon_source_documents._adoption import Adoption, Judge
 from dsh_mnemon_source_documents._changes import Change, Step
 from dsh_mnemon_source_documents._files import (
     MAX_INDEX_BYTES,
     MISSING,
+    NOT_REGULAR,
     Signature,
     Unfit,
     read_regular,
     signature,
 )
-from dsh_mnemon_source_documents._folder import BodyFolder, Found
+from dsh_mnemon_source_documents._folder import BodyFolder, Found, shown
 from dsh_mnemon_source_documents._history import History
-from dsh_mnemon_source_documents._index import FILE, Damage, State, decode, encode, state_of
+from dsh_mnemon_source_documents._index import (
+    FILE,
+    Damage,
+    State,
+    decode,
+    encode,
+    place,
+    state_of,
+)
 from dsh_mnemon_source_documents._journal import Journal
 from dsh_mnemon_source_documents.contracts import DocumentRecord
 from dsh_mnemon_source_documents.errors import DamagedIndex, DocumentConflictError
@@ -86,31 +96,39 @@ class DocumentStore:
 
         Raises:
             DamagedIndex: ``index-damaged``.
+            StorageError: ``store-unreadable``.
         """
+        if self._cache is not None:
+            with suppress(OSError):
+                if signature(os.lstat(self.path)) == self._cache[0]:
+                    return self._cache[1]
         try:
-            if self._cache is not None and signature(os.lstat(self.path)) == self._cache[0]:
-                return self._cache[1]
             data, signed = read_regular(self.path, MAX_INDEX_BYTES)
-        except FileNotFoundError:
-            return _EMPTY
         except Unfit as unfit:
             if unfit.reason == MISSING:
                 return _EMPTY
-            raise DamagedIndex(str(self.path), unfit.reason) from None
+            raise self._unreadable(unfit) from None
         try:
             state = state_of(decode(data))
         except Damage as damage:
-            raise DamagedIndex(str(self.path), damage.reason, damage.index) from None
+            raise DamagedIndex(
+                str(self.path), damage.reason, damage.index, damage.problem, **damage.named
+            ) from None
         settled = time.time_ns() - signed[0] > _TICK
         self._cache = (signed, state) if settled else None
         return state
 
-    def current(self) -> State:
-        """Read the index with the noted access times folded in.
+    def _unreadable(self, unfit: Unfit) -> StorageError:
+        if unfit.error is None or unfit.reason == NOT_REGULAR:
+            return DamagedIndex(str(self.path), unfit.reason)
+        return StorageError(
+            "store-unreadable",
+            f"{self.path.name} cannot be read: {unfit.error.strerror or unfit.reason}",
+            details={"file": str(self.path), "reason": unfit.reason},
+        )
 
-        Raises:
-            DamagedIndex: ``index-damaged``.
-        """
+    def current(self) -> State:
+        """Read the index with the noted access times folded in; raises like `read`."""
         state = self.read()
         latest = self.access.read()
         return attrs.evolve(state, records=folded(state.records, latest)) if latest else state
@@ -121,7 +139,7 @@ class DocumentStore:
         Nothing is written when somebody holds the lock or the folder is read-only (D25).
 
         Raises:
-            DamagedIndex: ``index-damaged``.
+            StorageError: As `read`.
         """
         if self._opened:
             return
@@ -155,10 +173,29 @@ class DocumentStore:
             await to_thread.run_sync(ensure_directory, self.folder)
             return await self.lock.run(partial(self._change, step, fence))
 
+    async def adopt(self, judge: Judge, *, fence: str | None = None) -> tuple[State, Adoption]:
+        """Reload under the lock, let a pure judge take files into the index, then write that.
+
+        The files themselves stay as they are, so that one rename does it all.
+
+        Args:
+            judge: Says which files become documents.
+            fence: Index revision that must still be current under the lock.
+
+        Returns:
+            The index after it, and what was decided.
+
+        Raises:
+            MnemonError: As `change`, with ``judge`` for the step.
+        """
+        with _named_within(self.folder):
+            await to_thread.run_sync(ensure_directory, self.folder)
+            return await self.lock.run(partial(self._adopt, judge, fence))
+
     async def close(self) -> None:
-        """Fold the access log, if that is free; may be repeated."""
-        with suppress(StorageError):
-            if await to_thread.run_sync(self.access.path.exists):
+        """Fold the access log, if that is free; never fails, and may be repeated."""
+        with suppress(StorageError, OSError):
+            if await to_thread.run_sync(os.path.exists, self.access.path):
                 await self.lock.run(self.fold, at_once=True)
 
     def fold(self, lock: HeldLock) -> None:
@@ -185,12 +222,29 @@ class DocumentStore:
         """Return relative paths of Markdown files that no record names."""
         known = {record.relative_path for record in state.records}
         found = (
-            f"{self.folder.name}/{status}/{name}"
+            place(status, name)
             for status, names in self.bodies.places().items()
             for name in names
             if name.endswith(".md")
         )
-        return sorted(path for path in found if path not in known)
+        return sorted(shown(path) for path in found if path not in known)
+
+    def look_at(self, relative_path: str) -> Found:
+        """Read a file that no record names; see `BodyFolder.look_at`."""
+        return self.bodies.look_at(self.root / relative_path, relative_path)
+
+    def last_kept(self, document_id: str) -> int:
+        """Return the last revision in the history; see `History.last`."""
+        return self.history.last(document_id)
+
+    def blocked(self, state: State) -> StorageError | None:
+        """Return why every change is refused; see `Journal.blocked`."""
+        return self._journal.blocked(state.by_id)
+
+    @property
+    def pending(self) -> Path:
+        """Where a change at work is noted."""
+        return self._journal.path
 
     def _is_half_done(self) -> bool:
         return self._journal.exists() or _repair.is_needed(self.read(), self.bodies)
@@ -204,7 +258,8 @@ class DocumentStore:
             _repair.repair(state, self.bodies, self.history)
         self._opened = True
 
-    def _change(self, step: Step, fence: str | None, lock: HeldLock) -> tuple[State, Change]:
+    def _latest(self, fence: str | None, lock: HeldLock) -> State:
+        """Return the index that a change starts from."""
         if self._journal.exists() or not self._opened:
             self._settle(lock)
         before = self.current()
@@ -214,13 +269,29 @@ class DocumentStore:
                 expected=fence,
                 current=before.revision,
             )
-        change = step(before, self)
+        return before
+
+    def _change(self, step: Step, fence: str | None, lock: HeldLock) -> tuple[State, Change]:
+        change = step(self._latest(fence, lock), self)
         self._write(lock, change)
-        after = state_of(change.records)
+        return self._written(change.records), change
+
+    def _adopt(self, judge: Judge, fence: str | None, lock: HeldLock) -> tuple[State, Adoption]:
+        before = self._latest(fence, lock)
+        adoption = judge(before, self)
+        if not adoption.adopted:
+            return before, adoption
+        records = (*before.records, *adoption.adopted)
+        lock.commit([Replacement(path=self.path, data=encode(records))])
+        self.access.clear()
+        return self._written(records), adoption
+
+    def _written(self, records: Sequence[DocumentRecord]) -> State:
+        after = state_of(records)
         with suppress(OSError):
             # Every writer renames, so the inode tells the next version from this one.
             self._cache = (signature(os.lstat(self.path)), after)
-        return after, change
+        return after
 
     def _write(self, lock: HeldLock, change: Change) -> None:
         document, former = change.document, change.former

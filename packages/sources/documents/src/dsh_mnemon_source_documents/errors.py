@@ -6,9 +6,9 @@
       DocumentCapacityError   document-capacity
     ConflictError
       DocumentConflictError   revision-conflict, document-archived
-    InputError
+    InputError                document-file-unknown
       DocumentNotFound        document-not-found
-    StorageError
+    StorageError              store-unreadable
       DamagedIndex            index-damaged
       UnreadableDocument      document-unreadable
 """
@@ -33,6 +33,16 @@ __all__ = (
 
 _SHOWN: Final = 20
 
+_WHOLE: Final = (
+    "mend it, or put a copy of it back, or move it away and adopt the documents from their files"
+)
+_REMEDIES: Final = {
+    "newer-version": "use a version of this package that knows it",
+    "invalid-record": "correct that field, or take the record out and adopt the document from its"
+    " file",
+    "not-a-regular-file": "move away what lies there, and put the file in its place",
+}
+
 
 class DocumentCapacityError(CapacityError):
     """Raised when a change would exceed the capacity of active documents; nothing was written.
@@ -47,7 +57,7 @@ class DocumentCapacityError(CapacityError):
         super().__init__(
             "document-capacity",
             f"active documents have room for {limit} bytes; this change needs {projected}."
-            " Archive the one that was not used for longest, or shorten something.",
+            f" {_way_out(candidates)}",
             details={
                 "projected": projected,
                 "limit": limit,
@@ -60,6 +70,16 @@ class DocumentCapacityError(CapacityError):
         self.projected = projected
         self.limit = limit
         self.candidates = tuple(candidates)
+
+
+def _way_out(candidates: Sequence[DocumentRecord]) -> str:
+    if not candidates:
+        return "There is no other document to archive: shorten this one."
+    first = candidates[0]
+    return (
+        f"Archive {first.title!r} [{first.id}], which was not used for longest, or shorten"
+        " something."
+    )
 
 
 class DocumentConflictError(ConflictError):
@@ -83,24 +103,35 @@ class DocumentNotFound(InputError):
 class DamagedIndex(StorageError):
     """Raised when index.json cannot be understood; the file is left exactly as it is.
 
+    The details are ``{file, reason, firstBadIndex?, problem?, remedy, id?, title?, field?,
+    value?}``: the last four name the first bad record and what is wrong with it.
+
     Args:
         file: Path of index.json.
         reason: ``not-json``, ``wrong-version``, ``newer-version``, ``invalid-record``,
             ``not-a-regular-file`` or ``too-large``.
         index: Zero-based position of the first bad record.
+        problem: What is wrong where, in words.
+        named: ``id``, ``title``, ``field`` and ``value`` of the details.
     """
 
-    def __init__(self, file: str, reason: str, index: int | None = None) -> None:
-        details: dict[str, Any] = {"file": file, "reason": reason}
-        where = ""
-        if index is not None:
-            details["firstBadIndex"] = index
-            where = f" at record {index}"
+    def __init__(
+        self, file: str, reason: str, index: int | None = None, problem: str = "", **named: str
+    ) -> None:
+        remedy = _REMEDIES.get(reason, _WHOLE)
+        known = {"firstBadIndex": index, "problem": problem or None}
         super().__init__(
             "index-damaged",
-            f"{Path(file).name} is damaged ({reason}{where}); it is left untouched until someone"
-            " repairs it",
-            details=details,
+            f"{Path(file).name} is damaged ({reason})"
+            + (f": {problem}. " if problem else ". ")
+            + f"It is left untouched until someone repairs it: {remedy}.",
+            details={
+                "file": file,
+                "reason": reason,
+                **{key: value for key, value in known.items() if value is not None},
+                "remedy": remedy,
+                **named,
+            },
         )
         self.reason = reason
         self.index = index

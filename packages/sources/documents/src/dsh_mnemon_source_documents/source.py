@@ -47,7 +47,7 @@ from dsh_mnemon_source_documents.contracts import PAGE_CHARACTERS
 __all__ = ("DocumentsSource", "documents_source")
 
 _UNAVAILABLE: Final = "unavailable"
-_HINTS: Final = ("reason", "file", "firstBadIndex")
+_HINTS: Final = ("reason", "file", "firstBadIndex", "problem", "remedy")
 _CAPTURES: Final = 64
 
 
@@ -71,8 +71,8 @@ class DocumentsSource:
     async def facts(self, request: FactsRequest) -> SourceFacts:
         """Tell the index revision and how many documents can be read.
 
-        Without a workspace, and with a damaged index, the Source is ``unavailable``; its hints say
-        why: ``{reason, file?, firstBadIndex?}``.
+        Without a workspace, and with an index that is damaged or cannot be read, the Source is
+        ``unavailable``; its hints say why: ``{reason, file?, firstBadIndex?, problem?, remedy?}``.
         """
         try:
             await workspace_of(request.scope, "Documents")
@@ -83,6 +83,8 @@ class DocumentsSource:
         hints: dict[str, Any] = {"activeCount": len(overview.active)}
         if overview.unhealthy:
             hints["unhealthyCount"] = len(overview.unhealthy)
+        if overview.unindexed:
+            hints["unindexedCount"] = overview.unindexed
         return SourceFacts(
             **self._identity(),
             availability="ready",
@@ -240,11 +242,13 @@ class DocumentsSource:
             raise InputError("action-unsupported", "Documents offers the actions manage and create")
         mutation = read_mutation(request.input, guarded=True)
         if mutation.action == "update" and request.grant is not None:
-            active, _ = granted_ids(request.grant)
+            active, archived = granted_ids(request.grant)
             if mutation.id is not None and mutation.id not in active:
                 raise AuthorityError(
                     "document-outside-grant",
-                    "this turn cannot change that document; it can next turn, if it is in use",
+                    "that document is archived and stays as it is; restore it to go on with a copy"
+                    if mutation.id in archived
+                    else "this turn cannot change that document; it can next turn, if it is in use",
                     details={"documentId": mutation.id},
                 )
         return mutation
