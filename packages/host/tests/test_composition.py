@@ -396,3 +396,23 @@ def test_options_win_over_the_rows_key_by_key():
         Row(id="a", module="m", enabled=False, config={"x": 1, "y": 3}),
         host,
     )
+
+
+async def test_a_preview_names_the_texts_that_would_be_others(home, rows):
+    async with home.open(*rows) as host:
+        shown = await host.composition.preview(Change(strategy="general"))
+        old, new = ({item["name"]: item for item in shown[key]["sections"]}
+                    for key in ("before", "after"))  # fmt: skip
+        assert "mnemon:runtime-memory-protocol" in old
+        assert old["mnemon:routing"] != new["mnemon:routing"]
+        assert new["mnemon:strategy"]["characters"] > 500
+
+
+async def test_a_row_that_fails_anyway_is_no_reason_against_a_change(home, rows):
+    bad = Row(id="bad", module="dsh_mnemon_no_such_module")
+    async with home.open(*rows, bad) as host:
+        assert "problem" not in await host.composition.preview(Change(strategy="general"))
+        with pytest.raises(CompositionRejected, match="bad: dsh_mnemon_no_such_module"):
+            await host.composition.apply(Change(enable=("bad",)))
+        with pytest.raises(CompositionRejected, match="bad"):
+            await host.composition.apply(Change(enable=("bad",)))

@@ -1,6 +1,7 @@
 """Memories in files: drafts, JSON Lines, Markdown, chat exports."""
 
 import json
+import os
 
 import pytest
 from dsh_mnemon_core.errors import InputError
@@ -231,6 +232,21 @@ def test_a_folder_of_markdown_becomes_memories(tmp_path):
         read_markdown(tmp_path)
 
 
+def test_one_markdown_file_and_a_byte_order_mark_are_read(tmp_path):
+    file = tmp_path / "a.md"
+    file.write_bytes("\ufeff# Head\nbody".encode())
+    assert read_path(file).memories[0].content == "a.md › Head\n\nbody"
+    lines = tmp_path / "x.jsonl"
+    lines.write_bytes("\ufeff".encode() + b'{"content": "l"}')
+    assert read_path(lines).memories[0].content == "l"
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(InputError, match="neither a file nor a folder"):
+        read_path(tmp_path / "pipe.json")
+
+
 # -- chats ----------------------------------------------------------------------------------------
 
 GPT = [
@@ -311,7 +327,9 @@ def test_the_form_is_seen_or_said(tmp_path):
     [
         ("x.json", b"{", "auto", "draft-invalid"),
         ("x.json", b"\xff", "auto", "import-unreadable"),
-        ("x.json", b"{}", "markdown", "format-mismatch"),
+        ("x.json", b"[" * 200_000, "auto", "draft-invalid"),
+        ("x.jsonl", b"[" * 200_000, "auto", "draft-invalid"),
+        ("x.md", b"\xff", "auto", "import-unreadable"),
         ("x.json", b'{"schema_version": "1", "insights": []}', "auto", "import-empty"),
         ("x.jsonl", b"\n", "auto", "import-empty"),
         ("missing", None, "auto", "import-unreadable"),

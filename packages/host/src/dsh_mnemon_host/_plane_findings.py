@@ -60,7 +60,26 @@ def document_findings(documents: JsonObject) -> Iterator[Finding]:
             subject=str(file),
             message="is no document: the index does not name it",
             code="document-unindexed",
-            remedy="Import it with `dsh-mnemon documents import`, or remove it.",
+            remedy="Take it back with `dsh-mnemon documents adopt`, or move it away.",
+        )
+    for document in documents.get("changed", ()):
+        yield Finding(
+            level="warning",
+            check="documents",
+            subject=f"{document['title']} [{document['id']}]",
+            message=f"its text was changed by hand ({document['reason']}); it is used as it is",
+            code=document["code"],
+            remedy="Update it with `dsh-mnemon documents update`, or put the former text back with "
+            "`dsh-mnemon documents restore`.",
+        )
+    if "pending" in documents:
+        yield Finding(
+            level="error",
+            check="documents",
+            subject=str(documents["pending"]["file"]),
+            message=f"an unfinished change blocks the others: {documents['pending']['reason']}",
+            code="document-change-pending",
+            remedy=documents["pending"]["remedy"],
         )
 
 

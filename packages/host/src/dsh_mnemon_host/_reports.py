@@ -73,4 +73,5 @@ async def _spaces(people: People, *, operation: str) -> dict[str, Any]:
 async def _documents(people: People) -> dict[str, Any]:
     session = await people.source("documents")
     told = to_wire(await session.read("diagnose"))
-    return {"unhealthy": told["unhealthy"], "unindexed": told["unindexed"]}
+    known = ("unhealthy", "unindexed", "changed", "pending")
+    return {key: told[key] for key in known if key in told}

@@ -1,6 +1,7 @@
 """``dsh-mnemon documents``."""
 
 import io
+import json
 import sys
 
 import pytest
@@ -82,7 +83,7 @@ def test_a_body_comes_from_one_place(whole, tmp_path, monkeypatch):
         ("update", "x"),
         ("update", "x", "--revision", "1"),
     ):
-        assert whole.json("documents", *arguments, code=1)["error"]["code"] == "usage"
+        assert whole.json("documents", *arguments, code=2)["error"]["code"] == "usage"
     bad = tmp_path / "bad.md"
     bad.write_bytes(b"\xff")
     for file in (bad, tmp_path / "nowhere.md"):
@@ -91,6 +92,39 @@ def test_a_body_comes_from_one_place(whole, tmp_path, monkeypatch):
     assert (
         whole.json("documents", "read", "nobody", code=1)["error"]["code"] == "document-not-found"
     )
+
+
+@pytest.mark.requirement("host:cli:documents")
+def test_lost_documents_are_told_and_taken_back(whole):
+    kept = whole.json("documents", "create", "Kept", "--content", "one")["document"]
+    lost = whole.json("documents", "create", "Lost", "--content", "two")["document"]
+    index = whole.data / "documents" / "index.json"
+    stored = json.loads(index.read_text(encoding="utf-8"))
+    stored["documents"] = [row for row in stored["documents"] if row["id"] == kept["id"]]
+    index.write_text(json.dumps(stored), encoding="utf-8")
+    assert "1 file(s) no record names" in whole("documents", "list")[1]
+    assert "documents adopt" in whole("doctor")[1]
+    error = whole.json("documents", "import", whole.data / "documents" / "active", code=1)["error"]
+    assert error["code"] == "import-managed"
+    code, out, _ = whole("documents", "adopt")
+    assert (code, out) == (0, f"adopted: Lost [{lost['id']}]\n")
+    assert whole("documents", "adopt")[1] == "There is nothing to adopt.\n"
+    assert "two" in whole("documents", "read", lost["id"])[1]
+    foreign = whole.data / "documents" / "active" / "foreign.md"
+    foreign.write_text("no front matter", encoding="utf-8")
+    code, out, _ = whole("documents", "adopt", "documents/active/foreign.md")
+    assert code == 1
+    assert out.startswith("! documents/active/foreign.md: ")
+    assert whole.json("documents", "adopt", code=1)["adopted"] == []
+
+
+@pytest.mark.requirement("host:cli:documents")
+def test_a_text_changed_by_hand_is_a_warning(whole):
+    document = whole.json("documents", "create", "Mine", "--content", "one")["document"]
+    file = whole.data / document["relativePath"]
+    file.write_text(file.read_text(encoding="utf-8") + "\nby hand\n", encoding="utf-8")
+    assert "warning  documents: Mine" in whole("doctor")[1]
+    assert "by hand" in whole("documents", "read", document["id"])[1]
 
 
 @pytest.mark.requirement("host:cli:documents")
@@ -154,7 +188,9 @@ def test_what_fails_is_named_and_the_rest_is_imported(whole, docs):
     assert (result["created"], [item["file"] for item in result["failed"]]) == (2, ["huge.md"])
     assert "! huge.md: " in whole("documents", "import", docs)[1]
     (docs / "bad.md").write_bytes(b"\xff")
-    error = whole.json("documents", "import", docs, code=1)["error"]
-    assert (error["code"], "bad.md" in error["message"]) == ("import-unreadable", True)
+    (docs / "late.md").write_text("# Late\n\ntext", encoding="utf-8")
+    result = whole.json("documents", "import", docs, code=1)
+    failed = {item["file"]: item["code"] for item in result["failed"]}
+    assert (result["created"], failed["bad.md"]) == (1, "import-unreadable")
     error = whole.json("documents", "import", docs / "a.md", code=1)["error"]
     assert error["code"] == "import-unreadable"

@@ -58,7 +58,7 @@ def test_recall_narrows_by_space_kind_and_speaker(space):
 def test_a_repeated_memory_is_skipped_and_names_the_first(space):
     first = keep(space, "rule one")
     code, out, _ = space("remember", "rule one")
-    assert (code, out) == (0, f"skipped {first} (unknown) in Project\n")
+    assert (code, out) == (0, f"there already: {first} (unknown) in Project\n")
 
 
 @pytest.mark.requirement("host:cli:longterm")

@@ -84,8 +84,8 @@ def test_a_space_with_a_provider_and_its_settings(whole):
     assert made["body"]["providerId"] == "mnemon-native"
     error = whole.json("spaces", "create", "y", "--set", "a=b", code=1)["error"]
     assert error["code"] == "connection-native"
-    assert whole.json("spaces", "create", "y", "--set", "a", code=1)["error"]["code"] == "usage"
-    assert whole.json("spaces", "update", "x", code=1)["error"]["code"] == "usage"
+    assert whole.json("spaces", "create", "y", "--set", "a", code=2)["error"]["code"] == "usage"
+    assert whole.json("spaces", "update", "x", code=2)["error"]["code"] == "usage"
     assert whole("spaces", "merge", "x")[0] == 2
 
 

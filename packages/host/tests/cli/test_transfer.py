@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 
 import pytest
@@ -275,3 +276,33 @@ def test_a_bar_is_shown_to_a_person(space, file, monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     assert space("import", file(draft("a", "b")))[0] == 0
     assert "importing" in terminal.getvalue()
+
+
+@pytest.mark.requirement("host:cli:import")
+def test_an_export_of_a_store_that_cannot_be_read_replaces_nothing(space, file, tmp_path):
+    space("import", file(draft("one", "two")))
+    backup = tmp_path / "backup.json"
+    assert space("export", backup)[0] == 0
+    kept = backup.read_bytes()
+    database = space.data / "data" / "default" / "mnemon.db"
+    database.write_bytes(database.read_bytes()[:5000])
+    error = space.json("export", backup, "--force", code=1)["error"]
+    assert error["code"] == "export-unreadable"
+    assert "mnemon.db" in error["message"]
+    assert backup.read_bytes() == kept
+
+
+@pytest.mark.requirement("host:cli:import")
+def test_an_export_replaces_regular_files_only_and_follows_links(space, file, tmp_path):
+    space("import", file(draft("one")))
+    os.mkfifo(tmp_path / "pipe")
+    for target in (tmp_path / "pipe", tmp_path):
+        error = space.json("export", target, "--force", code=1)["error"]
+        assert error["code"] == "file-not-regular"
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("{}")
+    link.symlink_to(real)
+    assert space("export", link)[0] == 1
+    assert space("export", link, "--force")[0] == 0
+    assert link.is_symlink()
+    assert json.loads(real.read_text())["insights"][0]["content"] == "one"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,8 @@ __all__ = ("app",)
 
 _COMMON = Common()
 _TITLE_CHARACTERS = 160
+_MANAGED = re.compile(r"---\r?\nid: \S+\r?\n(?:[^\n]*\n)*?content_hash: ")
+"""How the front matter of a managed document begins."""
 
 
 @attrs.frozen
@@ -49,6 +52,8 @@ async def _import(
     their names. Run it again after a change: a file that is there already with the same body is
     left alone, one with another body is updated.
 
+    A file that cannot be read is named, and the others are imported.
+
     Example: `dsh-mnemon documents import docs --dry-run`
 
     Parameters
@@ -60,9 +65,8 @@ async def _import(
     """
     if not await anyio.Path(folder).is_dir():
         raise InputError("import-unreadable", f"{folder} is no folder")
-    files = await anyio.to_thread.run_sync(_read, folder)
+    files, failed = await anyio.to_thread.run_sync(_read, folder)
     counts = {"created": 0, "updated": 0, "unchanged": 0}
-    failed: list[dict[str, Any]] = []
     async with open_host(common) as host:
         known = await _known(host)
         with progress(len(files), "importing", quiet=common.json) as bar:
@@ -83,19 +87,31 @@ async def _import(
     return 1 if failed else 0
 
 
-def _read(folder: Path) -> list[_File]:
-    """Read every file first: nothing is imported when one of them cannot be read."""
+def _read(folder: Path) -> tuple[list[_File], list[dict[str, Any]]]:
+    """Read every file; one that cannot be read is reported and harms no other.
+
+    Raises:
+        InputError: ``import-managed``: the folder holds documents that are managed already.
+    """
     files: list[_File] = []
+    failed: list[dict[str, Any]] = []
     for path in markdown_files(folder):
         name = path.relative_to(folder).as_posix()
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError("import-unreadable", f"{name} cannot be read: {error}") from error
+            why = InputError("import-unreadable", f"it cannot be read as UTF-8: {error}")
+            failed.append({"file": name, **why.to_wire()})
+            continue
+        if _MANAGED.match(text):
+            raise InputError(
+                "import-managed",
+                f"{name} is a managed document; `dsh-mnemon documents adopt` takes lost ones back",
+            )
         if text.strip():
             files.append(_File(name, _title(text, path.stem), text))
     count = Counter(file.title for file in files)
-    return [file if count[file.title] == 1 else _told_apart(file) for file in files]
+    return [file if count[file.title] == 1 else _told_apart(file) for file in files], failed
 
 
 def _told_apart(file: _File) -> _File:

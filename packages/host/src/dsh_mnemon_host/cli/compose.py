@@ -136,12 +136,13 @@ def _difference(shown: Mapping[str, Any]) -> str:
     before, after = shown["before"], shown["after"]
     if "problem" in before:
         lines.append(f"There is no View now: {before['problem']['message']}")
-        before = {"projection": (), "routes": (), "actions": ()}
+        before = {"projection": (), "routes": (), "actions": (), "sections": ()}
     lines += _projection(before["projection"], after["projection"])
     for kind in ("routes", "actions"):
         lines += _members(kind, before[kind], after[kind])
+    lines += _sections(before["sections"], after["sections"])
     lines += [f"! {item['message']}" for item in after["diagnostics"]]
-    same = ("projection", "routes", "actions")
+    same = ("projection", "routes", "actions", "sections")
     if all(before[part] == after[part] for part in same):
         lines.append("The next View would hold the same as now.")
     return "\n".join(lines)
@@ -161,6 +162,22 @@ def _projection(
         for source in dict.fromkeys((*old, *new))
         if old.get(source) != new.get(source)
     ]
+
+
+def _sections(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Name the guidance texts that would be others."""
+    old = {item["name"]: item for item in before}
+    new = {item["name"]: item for item in after}
+    sizes = {name: (_size(old.get(name)), _size(new.get(name))) for name in (*old, *new)}
+    return [
+        f"  text {name}: {was} -> {becomes}"
+        for name, (was, becomes) in sizes.items()
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _size(section: Mapping[str, Any] | None) -> str:
+    return "none" if section is None else f"{section['characters']} characters"
 
 
 def _share(item: Mapping[str, Any] | None) -> str:

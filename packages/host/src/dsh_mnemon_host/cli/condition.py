@@ -83,6 +83,8 @@ def _row(row: JsonObject) -> str:
 def _source(source: JsonObject) -> str:
     hints: JsonObject = source.get("hints", {})
     reason = f" - {hints['reason']}" if "reason" in hints else ""
+    if not reason and hints.get("activeCount") == 0 and source["availability"] == "degraded":
+        reason = " - no Memory Space is active yet; see `dsh-mnemon spaces create --help`"
     return f"{source['sourceInstanceKey']}: {source['availability']}{reason}"
 
 

@@ -170,6 +170,7 @@ async def _search(
     else:
         rows: Sequence[Mapping[str, Any]] = found["results"]
         print_text("\n".join(_row(row) for row in rows) or "Nothing was found.")
+        _tell_unindexed(found)
         for item in found.get("unhealthy", ()):
             print_text(f"! {item['title']} [{item['id']}] cannot be read: {item['reason']}")
     return 0
@@ -201,6 +202,7 @@ async def _list(
         used = f"{snapshot['activeBytes']} of {snapshot['limitBytes']} bytes"
         counts = f"{snapshot['activeCount']} active, {snapshot['archivedCount']} archived, {used}"
         print_text("\n".join((counts, *(_row(row) for row in rows))))
+        _tell_unindexed(snapshot)
     return 0
 
 
@@ -250,6 +252,32 @@ async def _archive(id: str, /, *, revision: int | None = None, common: Common = 
     return _changed(answer, common)
 
 
+@app.command(name="adopt")
+async def _adopt(file: str | None = None, /, *, common: Common = _COMMON) -> int:
+    """Take documents back that lie in the managed folder and no record names.
+
+    They come back with the id, title and times of their own front matter.
+
+    Example: `dsh-mnemon documents adopt`
+
+    Parameters
+    ----------
+    file
+        Only this one, as `doctor` names it, such as `documents/active/release.md`.
+    """
+    async with open_host(common) as host:
+        request = None if file is None else {"file": file}
+        changed = await host.people.change(_TYPE, "adopt", request, capability="write")
+    answer: dict[str, Any] = to_wire(changed.value)
+    if common.json:
+        print_json(answer)
+    else:
+        lines = [f"adopted: {row['title']} [{row['id']}]" for row in answer["adopted"]]
+        lines += [f"! {item['file']}: {item['message']}" for item in answer["skipped"]]
+        print_text("\n".join(lines) or "There is nothing to adopt.")
+    return 1 if answer["skipped"] else 0
+
+
 @app.command(name="restore")
 async def _restore(id: str, /, *, revision: int | None = None, common: Common = _COMMON) -> int:
     """Make a new active document from an archived one, or bring a former body back.
@@ -280,6 +308,12 @@ async def _body(file: Path | None, content: str | None) -> str | None:
         return await anyio.Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("import-unreadable", f"{file} cannot be read: {error}") from error
+
+
+def _tell_unindexed(answer: Mapping[str, Any]) -> None:
+    count = answer.get("unindexed", 0)
+    if count:
+        print_text(f"! {count} file(s) no record names; see `dsh-mnemon documents adopt --help`")
 
 
 def _row(row: Mapping[str, Any]) -> str:

@@ -219,11 +219,14 @@ def _written(value: Any, common: Common) -> int:
         print_json(answer)
     else:
         what = result.get("action") or result.get("status") or completion
+        if what == "skipped" and result.get("id"):
+            what = "there already:"
         told = " ".join(str(item) for item in (what, result.get("id", "")) if item)
         print_text(f"{told} ({completion}) in {result.get('memoryBodyName', 'a Memory Space')}")
-        if result.get("message"):
-            print_text(str(result["message"]))
-    return 1 if completion in ("failed", "cancelled") else 0
+        for note in ("message", "error"):
+            if result.get(note):
+                print_text(str(result[note]))
+    return 1 if completion in ("failed", "cancelled") or "error" in result else 0
 
 
 def _shown(found: Mapping[str, Any], common: Common) -> int:

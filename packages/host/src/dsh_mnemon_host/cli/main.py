@@ -102,7 +102,7 @@ def main(
         return 2
     except MnemonError as error:
         print_error(error, as_json=as_json)
-        return 1
+        return 2 if error.code == "usage" else 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -130,17 +131,16 @@ async def export_memories(
     force
         Replace a file that is there.
     """
-    if file is not None and not force and await anyio.Path(file).exists():
-        raise InputError("file-exists", f"{file} is there already; --force replaces it")
+    target = None if file is None else await anyio.to_thread.run_sync(_target, file, force)
     async with open_host(common) as host:
         session = await host.people.source(_TYPE, capability="export")
         where = await chosen_space(session, space)
         draft, complete = await read_space(session, where)
     text = _document(draft, format)
-    if file is None:
+    if target is None:
         print_document(text)
     else:
-        await anyio.to_thread.run_sync(atomic_write, file, text.encode("utf-8"))
+        await anyio.to_thread.run_sync(atomic_write, target, text.encode("utf-8"))
     told = {
         "file": None if file is None else str(file),
         "memoryBodyId": where,
@@ -155,6 +155,20 @@ async def export_memories(
     if not complete:
         sys.stderr.write("error: the Provider cannot give more than one page; this is not all\n")
     return 0 if complete else 1
+
+
+def _target(file: Path, force: bool) -> Path:
+    """Return the regular file to write, behind links; nothing else is ever replaced.
+
+    Raises:
+        InputError: ``file-exists``, ``file-not-regular``.
+    """
+    target = Path(os.path.realpath(file))
+    if target.exists() and not target.is_file():
+        raise InputError("file-not-regular", f"{file} is no regular file; name another")
+    if target.exists() and not force:
+        raise InputError("file-exists", f"{file} is there already; --force replaces it")
+    return target
 
 
 def _document(draft: dict[str, Any], format: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dsh_mnemon_core.errors import ConflictError, MnemonError
+from dsh_mnemon_core.errors import CompositionRejected, ConflictError, MnemonError
 from dsh_mnemon_core.values import configuration_digest
 from dsh_mnemon_core.wire import to_wire
 
@@ -88,7 +88,8 @@ class Composition:
             shown["before"] = {"problem": error.to_wire()}
         rows = effective_rows(host.rows.rows, choices)
         try:
-            async with trial(rows, config, host.workspace, host.now) as graph:
+            ill = [row.id for row in host.profile.report() if row.state in ("absent", "failed")]
+            async with trial(rows, config, host.workspace, host.now, unusable=ill) as graph:
                 shown["after"] = await try_view(graph, host.workspace)
         except MnemonError as error:
             shown["problem"] = error.to_wire()
@@ -120,7 +121,13 @@ class Composition:
                 "composition-moved", "the composition has changed meanwhile; look at it again"
             )
         choices = choices_after(change, self._choices(), entries)
-        await self._host.settings.mutate("mnemon", _operations(choices, self._choices()))
+        for entry in entries:
+            # A row that is on already and does not run is not mounted anew: it would say nothing.
+            if entry.id in change.enable and entry.enabled and entry.problem is not None:
+                raise CompositionRejected("entry-unusable", f"{entry.id}: {entry.problem}")
+        edit = _operations(choices, self._choices())
+        if edit:
+            await self._host.settings.mutate("mnemon", edit)
         return await self.describe()
 
     async def _children(self, entry: Entry) -> dict[str, Any]:

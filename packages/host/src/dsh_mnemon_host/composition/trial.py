@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
@@ -11,12 +11,14 @@ from dsh_mnemon_core.errors import CompositionRejected
 from dsh_mnemon_core.fiber import open_root
 from dsh_mnemon_core.profile import Profile, Row, mount_profile
 from dsh_mnemon_core.runtime import open_runtime
+from dsh_mnemon_core.values import digest
 from dsh_mnemon_core.view import View
 from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.config import ResolvedConfig
 from dsh_mnemon_host.graph import RuntimeGraph, build_graph
 from dsh_mnemon_host.seat import HOST_SEAT, HostSeat
+from dsh_mnemon_host.turn.sections import own_sections
 from dsh_mnemon_host.work.destinations import composed_view
 
 __all__ = ("shown_view", "trial", "try_view")
@@ -24,9 +26,21 @@ __all__ = ("shown_view", "trial", "try_view")
 
 @asynccontextmanager
 async def trial(
-    rows: Sequence[Row], config: ResolvedConfig, workspace: str, now: Callable[[], datetime]
+    rows: Sequence[Row],
+    config: ResolvedConfig,
+    workspace: str,
+    now: Callable[[], datetime],
+    *,
+    unusable: Collection[str] = (),
 ) -> AsyncGenerator[RuntimeGraph]:
     """Mount rows apart from what serves, under a configuration; nothing is published.
+
+    Args:
+        rows: The rows, choices included.
+        config: Resolved configuration.
+        workspace: Absolute workspace.
+        now: Clock in UTC.
+        unusable: Rows that do not run now either, and so are no reason to refuse.
 
     Raises:
         CompositionRejected: Core rejects them, or ``entry-unusable``.
@@ -37,7 +51,7 @@ async def trial(
             ctx.provide(HOST_SEAT, HostSeat(runtime))
             mounted = await mount_profile(ctx, Profile(rows=tuple(rows)), batch=runtime.batch)
             for report in mounted.report():
-                if report.state in ("absent", "failed"):
+                if report.state in ("absent", "failed") and report.id not in unusable:
                     raise CompositionRejected(
                         "entry-unusable", f"{report.id}: {report.message or report.state}"
                     )
@@ -61,7 +75,7 @@ def shown_view(view: View) -> dict[str, Any]:
 
     Returns:
         ``{strategy, enhancements: [key], projection: [{source, mode, characters}], routes: [id],
-        actions: [id], diagnostics}``.
+        actions: [id], diagnostics, sections: [{name, characters, digest}]}``.
     """
     return {
         "strategy": view.strategy_instance_key,
@@ -73,4 +87,12 @@ def shown_view(view: View) -> dict[str, Any]:
         "routes": [route.id for route in view.routes],
         "actions": [offer.id for offer in view.action_offers],
         "diagnostics": to_wire(view.diagnostics or ()),
+        "sections": [
+            {
+                "name": section.name,
+                "characters": len(section.text),
+                "digest": digest(section.text),
+            }
+            for section in own_sections(view, routing=True)
+        ],
     }

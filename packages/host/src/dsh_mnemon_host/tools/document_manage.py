@@ -58,6 +58,14 @@ class ManageInput(BaseModel):
                     f"mnemon_document_manage: {field} is required for action={self.action}",
                     details={"field": field},
                 )
+        foreign = {"title", "description", "content", "source_paths"} & self.model_fields_set
+        given = sorted(name for name in foreign if getattr(self, name) is not None)
+        if self.action in ("archive", "restore") and given:
+            raise InputError(
+                "input-invalid",
+                f"mnemon_document_manage: {given[0]} does not go with action={self.action}",
+                details={"field": given[0]},
+            )
         if self.action == "update" and self.content is not None and self.revision is None:
             raise InputError(
                 "revision-required",

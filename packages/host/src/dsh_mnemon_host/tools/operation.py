@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from dsh_mnemon_core.errors import AuthorityError
+from dsh_mnemon_core.errors import AuthorityError, SourceFault
 from dsh_mnemon_core.evidence import Evidence, EvidenceItem, Receipt
 from dsh_mnemon_core.view import ActionOffer
 from dsh_mnemon_core.wire import to_wire
@@ -33,7 +33,7 @@ async def read(execution: Execution, named: NamedOperation, input: Mapping[str, 
     if route is None:
         raise AuthorityError(
             "route-unavailable",
-            f"this turn's View offers no {named.operation_id} on {named.type_id}",
+            f"this turn's View offers no {named.operation_id} on {named.type_id}{_why(named)}",
         )
     async with execution.work():
         return await execution.graph.turns.execute_route(
@@ -51,9 +51,19 @@ def offer_of(execution: Execution, named: NamedOperation) -> ActionOffer:
     if offer is None:
         raise AuthorityError(
             "action-unavailable",
-            f"this turn's View offers no {named.operation_id} on {named.type_id}",
+            f"this turn's View offers no {named.operation_id} on {named.type_id}{_why(named)}",
         )
     return offer
+
+
+def _why(named: NamedOperation) -> str:
+    """Say what usually is the matter where a Source has nothing to offer yet."""
+    if named.type_id != "memory-spaces":
+        return ""
+    return (
+        ": there is no active Memory Space in it; mnemon_memory_body_create makes one, and a new "
+        "one can be read from the next turn on"
+    )
 
 
 async def act(
@@ -63,10 +73,17 @@ async def act(
 
     Raises:
         AuthorityError: ``writes-disabled``, ``action-unavailable``.
+        SourceFault: ``write-failed``: the Receipt says that nothing was done.
         MnemonError: What the Source or its workflow refuses.
     """
     actions.check_writable(execution)
-    return await actions.execute(execution, offer_of(execution, named).id, dict(input))
+    receipt = await actions.execute(execution, offer_of(execution, named).id, dict(input))
+    if receipt.completion == "failed":
+        # An answer that looks like any other would be taken for a memory that is kept.
+        result = receipt_result(receipt)
+        why = str(result.get("error") or result.get("message") or "it did not say why")
+        raise SourceFault("write-failed", f"nothing was changed: {why}", details=result)
+    return receipt
 
 
 def receipt_result(receipt: Receipt) -> dict[str, Any]:

@@ -33,7 +33,8 @@ REMEMBER_DESCRIPTION: Final = (
     "Keep one self-contained memory in a long-term Memory Space: a decision with its reason, a "
     "fact, an insight that a later session may need. Not what was just read from memory, no "
     "guesses, no progress notes, no secrets. Name the Memory Space unless exactly one is in view. "
-    "completion=committed in memoryReceipt means durable; anything else is not proven yet."
+    "completion=committed in memoryReceipt means durable; action=skipped with an id means that the "
+    "very same memory was there already; anything else is not proven yet."
 )
 LINK_DESCRIPTION: Final = (
     "Join two memories of one Memory Space that were recalled in this turn, when the user or the "
@@ -43,6 +44,14 @@ FORGET_DESCRIPTION: Final = (
     "Forget one recalled memory, only because the user wants it gone or it is plainly wrong. The "
     "answer says whether it was hidden (soft) or erased (hard)."
 )
+
+_UNUSABLE: Final = frozenset(
+    {
+        "auto_pruned", "auto_pruned_ids", "causal_candidates", "effective_importance",
+        "edges_created", "embedded", "memoryCapabilities", "semantic_candidates",
+    }
+)  # fmt: skip
+"""What an engine says of its own work; a model can do nothing with it."""
 
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=1000)]
 Space: TypeAlias = Annotated[
@@ -135,4 +144,5 @@ async def _write(
     defaults: dict[str, Any],
 ) -> dict[str, Any]:
     input = arguments.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return receipt_result(await act(actions, execution, named, {**defaults, **input}))
+    answer = receipt_result(await act(actions, execution, named, {**defaults, **input}))
+    return {key: value for key, value in answer.items() if key not in _UNUSABLE}

@@ -230,7 +230,7 @@ def read_lines(text: str, name: str) -> Draft:
         where = f"{name}: line {number}"
         try:
             value = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError("draft-invalid", f"{where} is no JSON: {error}") from error
         if isinstance(value, dict) and "createdAt" in value:
             row = cast("dict[str, Any]", value)

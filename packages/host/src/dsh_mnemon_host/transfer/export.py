@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from dsh_mnemon_core.errors import StorageError
+
 from dsh_mnemon_host.source_session import SourceSession
 
 __all__ = ("EXPORTED_EDGES", "read_space")
@@ -27,12 +29,14 @@ async def read_space(session: SourceSession, space_id: str) -> tuple[dict[str, A
     complete = True
     asked = {"memoryBodyIds": [space_id], "limit": _PAGE}
     async for page in session.pages("list", asked):
+        _check_answered(page)
         rows += page["items"]
         complete = complete and not page.get("truncated", False)
     rows.sort(key=lambda row: (row.get("createdAt") or "", row["content"], row["id"]))
     places = {row["id"]: place for place, row in enumerate(rows)}
     edges: dict[tuple[Any, ...], dict[str, Any]] = {}
     async for page in session.pages("graph", {"memoryBodyIds": [space_id]}):
+        _check_answered(page)
         # Two pages may both show an edge between them.
         edges |= _edges(page["edges"], places)
     return {
@@ -40,6 +44,21 @@ async def read_space(session: SourceSession, space_id: str) -> tuple[dict[str, A
         "insights": [_insight(row) for row in rows],
         "edges": list(edges.values()),
     }, complete
+
+
+def _check_answered(page: Mapping[str, Any]) -> None:
+    """Refuse what a Space that cannot be read leaves of itself: it is not the Space.
+
+    Raises:
+        StorageError: ``export-unreadable``.
+    """
+    for source in page.get("sources", ()):
+        if source.get("status") == "unavailable":
+            hint = source.get("hint", "it did not answer")
+            raise StorageError(
+                "export-unreadable",
+                f"{source.get('memoryBodyName', 'the Memory Space')}: {hint}; nothing was exported",
+            )
 
 
 def _insight(row: Mapping[str, Any]) -> dict[str, Any]:

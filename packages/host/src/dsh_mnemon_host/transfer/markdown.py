@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.instant import iso_utc
@@ -13,11 +14,15 @@ from dsh_mnemon_core.instant import iso_utc
 from dsh_mnemon_host.transfer.draft import Draft, DraftMemory, short_tag
 from dsh_mnemon_host.transfer.pieces import pieces
 
-__all__ = ("markdown_files", "read_markdown", "split_sections")
+__all__ = ("SUFFIXES", "markdown_files", "read_markdown", "split_sections")
 
 _HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _HEAD_CHARACTERS = 300
+
+
+SUFFIXES: Final = (".md", ".markdown")
+"""How names of Markdown files end."""
 
 
 def markdown_files(folder: Path) -> list[Path]:
@@ -29,7 +34,7 @@ def markdown_files(folder: Path) -> list[Path]:
     found = sorted(
         path
         for path in folder.rglob("*")
-        if path.suffix.lower() in (".md", ".markdown")
+        if path.suffix.lower() in SUFFIXES
         and path.is_file()
         and not path.is_symlink()
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
@@ -39,8 +44,8 @@ def markdown_files(folder: Path) -> list[Path]:
     return found
 
 
-def read_markdown(folder: Path) -> Draft:
-    """Read every Markdown file below a folder.
+def read_markdown(place: Path) -> Draft:
+    """Read one Markdown file, or every one below a folder.
 
     A memory begins with ``file › heading › heading``; its time is that of the file.
 
@@ -48,10 +53,11 @@ def read_markdown(folder: Path) -> Draft:
         InputError: ``import-empty``; ``import-unreadable``: a file is not UTF-8.
     """
     memories: list[DraftMemory] = []
-    for file in markdown_files(folder):
+    folder = place if place.is_dir() else place.parent
+    for file in markdown_files(folder) if place.is_dir() else [place]:
         name = file.relative_to(folder).as_posix()
         try:
-            text = file.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8-sig")
         except (UnicodeDecodeError, OSError) as error:
             raise InputError("import-unreadable", f"{name} cannot be read: {error}") from error
         changed = iso_utc(datetime.fromtimestamp(file.stat().st_mtime, UTC))

@@ -10,7 +10,7 @@ from dsh_mnemon_core.errors import InputError
 
 from dsh_mnemon_host.transfer.chats import is_chat, read_chats
 from dsh_mnemon_host.transfer.draft import Draft, read_draft, read_lines
-from dsh_mnemon_host.transfer.markdown import read_markdown
+from dsh_mnemon_host.transfer.markdown import SUFFIXES, read_markdown
 
 __all__ = ("Format", "read_path")
 
@@ -36,10 +36,12 @@ def read_path(path: Path, format: Format = "auto") -> Draft:
 
 
 def _file(path: Path, format: Format) -> Draft:
-    if format == "markdown":
-        raise InputError("format-mismatch", f"{path} is no folder of Markdown files")
+    if path.exists() and not path.is_file():
+        raise InputError("import-unreadable", f"{path} is neither a file nor a folder")
+    if format == "markdown" or (format == "auto" and path.suffix.lower() in SUFFIXES):
+        return read_markdown(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("import-unreadable", f"{path} cannot be read: {error}") from error
     name = path.name
@@ -54,5 +56,5 @@ def _file(path: Path, format: Format) -> Draft:
 def _json(text: str, name: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
-        raise InputError("draft-invalid", f"{name} is no JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError("draft-invalid", f"{name} is no JSON that can be read: {error}") from error

@@ -203,8 +203,8 @@ class _Room:
     ) -> None:
         done = {item.id for item in self.archived}
         # What is too large by itself does not fit, however much is archived.
-        alone = len(str(mutation.get("content", "")).encode("utf-8"))
-        left = () if alone > plan["limit"] else plan["candidates"]
+        others = sum(c["sizeBytes"] for c in plan["candidates"])
+        left = () if plan["projected"] - others > plan["limit"] else plan["candidates"]
         candidate = next((c["id"] for c in left if c["id"] not in done), None)
         if candidate is None:
             raise CapacityError(
