@@ -343,3 +343,12 @@ async def test_the_wake_names_the_tools_and_shows_the_covers(full):
     assert "1 active project Document" in text
     assert "1 active of 1 configured Memory Space" in text
     assert '"routes":[]' in text, "every operation has a tool, the cover is shown all the same"
+
+
+async def test_what_does_not_go_with_an_action_is_named(full):
+    async with full.open() as host, host.agent().turn() as turn:
+        for action in ("archive", "restore"):
+            with pytest.raises(InputError, match=f"content does not go with action={action}"):
+                await turn.call(
+                    "mnemon_document_manage", {"action": action, "id": "x", "content": "lost?"}
+                )

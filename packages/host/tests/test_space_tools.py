@@ -27,6 +27,24 @@ async def remember(turn, *contents, **more):
     ]
 
 
+async def test_a_memory_that_was_not_kept_is_an_error(full):
+    """An answer that looks like any other would be taken for a memory that is kept."""
+    native = {"providers": ["dsh_mnemon_provider_mnemon_native"]}
+    async with full.open(spaces=native) as host, host.agent().turn() as turn:
+        made = await turn.call(
+            "mnemon_memory_body_create", {"name": "Project", "description": "All of it"}
+        )
+        for content in ("x" * 8_001, "字" * 3_000):
+            with pytest.raises(MnemonError, match="8000") as caught:
+                await remember(turn, content, memoryBodyId=made["memoryBodyId"])
+            assert caught.value.code == "write-failed"
+            assert caught.value.details["memoryReceipt"]["completion"] == "failed"
+        (kept,) = await remember(turn, "Short enough", memoryBodyId=made["memoryBodyId"])
+        assert "semantic_candidates" not in kept
+        (again,) = await remember(turn, "Short enough", memoryBodyId=made["memoryBodyId"])
+        assert (again["action"], again["id"]) == ("skipped", kept["id"])
+
+
 # -- a conversation -------------------------------------------------------------------------------
 
 
