@@ -75,7 +75,8 @@ def test_a_provider_is_switched_on_and_off(whole, tmp_path):
     code, out, _ = whole("spaces", "connect", "holographic", "--off")
     assert (code, out) == (0, "holographic is switched off.\n")
     assert titles(whole) == {}
-    assert whole("spaces", "connect", "holographic")[1] == "holographic is switched on.\n"
+    told = whole("spaces", "connect", "holographic")[1]
+    assert told.startswith("holographic is switched on.\nIts Memory Spaces:\n* facts [")
     assert "Anna owns billing" in whole("recall", "who owns billing")[1]
 
 

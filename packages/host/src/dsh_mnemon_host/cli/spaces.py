@@ -255,11 +255,15 @@ async def _connect(
         changed = await host.people.change(
             _TYPE, "provider-service-update", request, capability="maintain"
         )
+        known = await read_spaces(await host.people.source(_TYPE, capability="read"))
     answer: dict[str, Any] = to_wire(changed.value)
     if common.json:
         print_json(answer)
     else:
         print_text(f"{provider} is switched {'off' if off else 'on'}.")
+        own = [space for space in known if space["providerId"] == provider and not off]
+        if own:
+            print_text("\n".join(("Its Memory Spaces:", *map(_line, own))))
     return 0
 
 
