@@ -24,6 +24,7 @@ import attrs
 from dsh_mnemon_provider_mnemon_native._engine import MnemonStore, StoreOptions
 from dsh_mnemon_provider_mnemon_native._hybrid import HybridRanking
 from dsh_mnemon_provider_mnemon_native._ranking import Query
+from dsh_mnemon_provider_mnemon_native._store.opening import create_file
 from dsh_mnemon_provider_mnemon_native._write.drafts import checked
 from dsh_mnemon_provider_mnemon_native._write.limits import NewInsight
 from dsh_mnemon_source_memory_spaces.provider_sdk import DraftInsight
@@ -155,6 +156,7 @@ async def measure(size: int, turns: list[str], questions: list[str], rounds: int
 
 async def _fill(path: Path, options: StoreOptions, size: int, turns: list[str]) -> float:
     """Import so many insights; return how many a second."""
+    create_file(path)
     store = MnemonStore(path, options)
     insights = list(islice(_endless(turns), size))
     start = time.perf_counter()

@@ -22,6 +22,7 @@ from dsh_mnemon_provider_mnemon_native._engine import MnemonStore, StoreOptions
 from dsh_mnemon_provider_mnemon_native._hybrid import SIGNALS, HybridRanking, Signal
 from dsh_mnemon_provider_mnemon_native._index.quick import QuickIndex
 from dsh_mnemon_provider_mnemon_native._ranking import Query, Ranked, Ranking
+from dsh_mnemon_provider_mnemon_native._store.opening import create_file
 from dsh_mnemon_provider_mnemon_native._store.sessions import open_session
 from dsh_mnemon_provider_mnemon_native._store.transaction import Session
 from dsh_mnemon_provider_mnemon_native._write.drafts import checked
@@ -94,6 +95,7 @@ async def _import(path: Path, collection: Collection, endpoint: str) -> Mapping[
     embedder = _embedder(endpoint)
     # Ids in order, so that ties are settled alike in every run.
     ids = map("{:08d}".format, count())
+    create_file(path)
     store = MnemonStore(path, StoreOptions(embedder=embedder, new_id=lambda: next(ids)))
     try:
         written = (await store.import_draft(draft)).results

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 import pytest
 from dsh_mnemon_provider_mnemon_native._engine import MnemonStore, StoreOptions
+from dsh_mnemon_provider_mnemon_native._store.opening import create_file
 
 NOW = datetime(2026, 11, 30, 12, 0, 0, 500_000, tzinfo=UTC)
 
@@ -53,14 +54,20 @@ def path(tmp_path: Path) -> Path:
 async def make_store(
     anyio_backend: str, path: Path, clock: Clock
 ) -> AsyncGenerator[Callable[..., MnemonStore]]:
-    """Make stores on the test's file; ids are n1, n2, …; all are closed at the end."""
+    """Make stores on the test's file; ids are n1, n2, …; all are closed at the end.
+
+    The file is made before, unless ``filled`` is false.
+    """
     del anyio_backend
     made: list[MnemonStore] = []
     numbers = itertools.count(1)
 
-    def make(**options: Any) -> MnemonStore:
+    def make(*, filled: bool = True, **options: Any) -> MnemonStore:
         defaults = {"clock": clock, "new_id": lambda: f"n{next(numbers)}", "patience_ms": 200}
-        store = MnemonStore(options.pop("path", path), StoreOptions(**{**defaults, **options}))
+        file = options.pop("path", path)
+        if filled and not file.exists():
+            create_file(file)
+        store = MnemonStore(file, StoreOptions(**{**defaults, **options}))
         made.append(store)
         return store
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,14 @@ from dsh_mnemon_provider_mnemon_native._cli import CliAdapter
 from dsh_mnemon_provider_mnemon_native._client import Client, find_binary
 from dsh_mnemon_provider_mnemon_native._config import Config
 from dsh_mnemon_provider_mnemon_native._replies import insights, read_graph, read_stats
-from dsh_mnemon_provider_mnemon_native.errors import InvalidInput, StoreLocked, StoreMissing
+from dsh_mnemon_provider_mnemon_native._store.folders import Folders
+from dsh_mnemon_provider_mnemon_native.errors import (
+    InvalidInput,
+    SelfLink,
+    StoreDamaged,
+    StoreLocked,
+    StoreMissing,
+)
 from dsh_mnemon_source_memory_spaces.provider_sdk import (
     DraftEdge,
     DraftInsight,
@@ -59,7 +68,7 @@ class Tool:
         self.path.write_text(f"#!{sys.executable}\n{script}", encoding="utf-8")
         self.path.chmod(0o755)
         self.replies()
-        (base / "data" / "one").mkdir(parents=True)
+        Folders(base).create("one")
 
     def replies(self, **replies: Any) -> None:
         (self.folder / "replies.json").write_text(json.dumps(replies), encoding="utf-8")
@@ -322,6 +331,9 @@ async def test_links_and_stores(tool: Tool) -> None:
         *("link", "--type", "causal", "--weight", "0.5", "--meta", '{"reason": "because"}'),
         *("--", "a", "b"),
     ]
+    with pytest.raises(SelfLink) as refused:
+        await adapter.link(SPACE, "a", "a", "causal", 0.5)
+    assert refused.value.code == "link-self"
     await adapter.link(SPACE, "a", "b", "causal", 1.0)
     assert "--meta" not in tool.last
     await adapter.create_store("two")
@@ -378,6 +390,17 @@ async def test_a_read_that_cannot_be_read_is_no_answer(tool: Tool) -> None:
         await adapter.related(SpaceView(id="gone", name="g"), "a", 1)
 
 
+async def test_the_tool_makes_no_store_in_place_of_one_that_is_gone(tool: Tool) -> None:
+    adapter, file = tool.adapter(), tool.base / "data" / "one" / "mnemon.db"
+    file.write_bytes(b"")
+    with pytest.raises(StoreDamaged):
+        await adapter.search(SPACE, SearchRequest(query="x"))
+    file.unlink()
+    with pytest.raises(StoreMissing):
+        await adapter.graph(SPACE)
+    assert not (tool.folder / "calls.jsonl").exists()
+
+
 async def test_calls_of_one_base_run_one_at_a_time(tool: Tool) -> None:
     tool.replies(status={"out": {}, "sleep": 0.2})
     adapters = [tool.adapter(), tool.adapter()]
@@ -386,6 +409,51 @@ async def test_calls_of_one_base_run_one_at_a_time(tool: Tool) -> None:
         for adapter in adapters:
             tasks.start_soon(adapter.status, SPACE)
     assert anyio.current_time() - began >= 0.4
+
+
+async def test_files_are_looked_up_and_removed_off_the_event_loop(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[tuple[str, bool]] = []
+
+    def watched(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(*arguments: Any, **options: Any) -> Any:
+            threads.append((name, threading.current_thread() is threading.main_thread()))
+            return call(*arguments, **options)
+
+        return noting
+
+    module = "dsh_mnemon_provider_mnemon_native._client.find_binary"
+    monkeypatch.setattr(module, watched("find", find_binary))
+    monkeypatch.setattr(Path, "unlink", watched("unlink", Path.unlink))
+    monkeypatch.setattr(Path, "rmdir", watched("rmdir", Path.rmdir))
+    tool.replies(**{"import": {"out": {"imported": 1}}})
+    await tool.adapter().import_draft(SPACE, [DraftInsight(content="one")], [])
+    assert {name for name, _ in threads} >= {"find", "unlink", "rmdir"}
+    assert not any(on_the_loop for _, on_the_loop in threads)
+
+
+def until(happened: Callable[[], bool]) -> None:
+    """Block until something has happened, or too long."""
+    end = time.monotonic() + 20
+    while not happened() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+async def test_a_draft_is_removed_when_its_import_is_cancelled(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    drafts = tmp_path / "drafts"
+    drafts.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(drafts))
+    tool.replies(**{"import": {"out": {}, "sleep": 30}})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tool.adapter().import_draft, SPACE, [DraftInsight(content="one")], [])
+        record = tool.folder / "calls.jsonl"
+        await anyio.to_thread.run_sync(until, record.exists)
+        assert [*drafts.iterdir()]
+        tasks.cancel_scope.cancel()
+    assert [*drafts.iterdir()] == []
 
 
 async def test_without_the_tool_nothing_is_ready(tool: Tool) -> None:

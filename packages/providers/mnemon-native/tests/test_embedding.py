@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from dsh_mnemon_provider_mnemon_native._embedding import Embedder
 from dsh_mnemon_provider_mnemon_native._engine import MnemonStore
@@ -96,6 +100,41 @@ def test_the_protocol_is_named_or_read_from_the_address(
     assert Embedder(settings).protocol == expected
 
 
+def test_without_embeddings_the_http_library_is_not_imported(tmp_path: Path) -> None:
+    script = f"""
+import sys, anyio
+from pathlib import Path
+from dsh_mnemon_provider_mnemon_native import Config
+from dsh_mnemon_provider_mnemon_native.provider import MnemonNativeAdapter
+from dsh_mnemon_source_memory_spaces.provider_sdk import NativeSettings, RememberRequest, SpaceView
+
+async def use() -> None:
+    adapter = MnemonNativeAdapter(NativeSettings(data_dir=Path({str(tmp_path)!r})), Config())
+    await adapter.create_store("one")
+    await adapter.remember(SpaceView(id="one", name="One"), RememberRequest(content="a note"))
+    await adapter.aclose()
+
+anyio.run(use)
+assert "httpx" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+async def test_first_requests_at_the_same_time_share_a_client() -> None:
+    service = FakeService()
+    embedder = service.embedder()
+    vectors: list[tuple[float, ...] | None] = []
+
+    async def ask(text: str) -> None:
+        vectors.append(await embedder.vector(text))
+
+    async with anyio.create_task_group() as tasks:
+        for text in ("a", "bb", "ccc"):
+            tasks.start_soon(ask, text)
+    assert sorted(vector or () for vector in vectors) == [(1.0, 1.0), (2.0, 1.0), (3.0, 1.0)]
+    await embedder.aclose()
+
+
 async def test_a_service_that_is_off_is_never_asked() -> None:
     service = FakeService()
     assert await service.embedder(enabled=False).vector("abc") is None
@@ -170,7 +209,3 @@ async def test_vectors_link_suggest_and_rank(make_store: Callable[..., MnemonSto
     assert not done.outcome.embedded
     recalled = await store.recall(Query(text="automobile"))
     assert [row.id for row, _ in recalled.rows[:2]] in (["n1", "n2"], ["n2", "n1"])
-    assert await store.embed_missing() == (0, 1)
-    vectors["no vector at all"] = [0.0, 0.0, 1.0]
-    assert await store.embed_missing() == (1, 0)
-    assert (await store.log(1))[0].operation == "embed:backfill"

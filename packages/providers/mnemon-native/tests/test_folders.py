@@ -111,3 +111,19 @@ def test_the_file_of_the_first_versions_becomes_the_default_store(tmp_path: Path
     folders.adopt_old_file()
     assert (folder / "mnemon.db").read_text(encoding="utf-8") == "mnemon.db"
     assert os.listdir(tmp_path / "data") == ["default"]
+
+
+def test_a_refusal_names_the_folder_and_not_where_it_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = Folders(tmp_path)
+    folders.create("one")
+
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("shutil.rmtree", refuse)
+    with pytest.raises(StoreReadOnly) as raised:
+        folders.remove("one")
+    assert raised.value.message == "data/one cannot be removed: Permission denied"
+    assert raised.value.details["file"] == str(tmp_path / "data" / "one")

@@ -13,7 +13,8 @@ import pytest
 from dsh_mnemon_provider_mnemon_native._compatible.intent import intent_override
 from dsh_mnemon_provider_mnemon_native._engine import MnemonStore, Recalled, StoreOptions
 from dsh_mnemon_provider_mnemon_native._ranking import Query, Scope
-from dsh_mnemon_provider_mnemon_native._scan import ScanIndex
+
+from .scan_index import ScanIndex
 
 GOLDEN = Path(__file__).parent / "golden" / "mnemon-native"
 

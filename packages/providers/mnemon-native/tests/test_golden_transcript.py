@@ -10,6 +10,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,17 @@ from dsh_mnemon_provider_mnemon_native._engine import MnemonStore, StoreOptions
 from dsh_mnemon_provider_mnemon_native._ranking import Query, Scope
 from dsh_mnemon_provider_mnemon_native._records import Row
 from dsh_mnemon_provider_mnemon_native._store.folders import Folders
-from dsh_mnemon_provider_mnemon_native._write.drafts import read_draft
+from dsh_mnemon_provider_mnemon_native._store.opening import create_file
+from dsh_mnemon_provider_mnemon_native._store.transaction import Session
+from dsh_mnemon_provider_mnemon_native._vectors import pack
+from dsh_mnemon_provider_mnemon_native._write.decay import days_since, effective_importance
+from dsh_mnemon_provider_mnemon_native._write.drafts import Draft, checked
 from dsh_mnemon_provider_mnemon_native._write.limits import NewInsight
-from dsh_mnemon_source_memory_spaces.provider_sdk import EmbeddingSettings
+from dsh_mnemon_source_memory_spaces.provider_sdk import (
+    DraftEdge,
+    DraftInsight,
+    EmbeddingSettings,
+)
 from dsh_mnemon_source_memory_spaces.provider_sdk.http import MockTransport, Request, Response
 
 GOLDEN = Path(__file__).parent / "golden" / "mnemon-native"
@@ -43,8 +52,11 @@ USAGE = (
     "parse JSON",
     "unsupported format",
     "invalid metadata JSON",
-    "not available at",
+    "unsupported schema_version",
 )
+
+# What the engine leaves to the tool; here another program does it to the file.
+OTHERS = {"gc", "embed"}
 
 ONE = {"content": "one"}
 DRAFTS: dict[str, Any] = {
@@ -74,6 +86,19 @@ DRAFTS: dict[str, Any] = {
 def load(folder: Path) -> list[dict[str, Any]]:
     lines = (folder / "transcript.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
+
+
+def draft_of(data: Mapping[str, Any], *, diff: bool) -> Draft:
+    """Read the tool's file format."""
+
+    def made(kind: Any, fields: Mapping[str, Any]) -> Any:
+        known = {field.name for field in attrs.fields(kind)}
+        values = {key: value for key, value in fields.items() if key in known}
+        return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+
+    insights = [made(DraftInsight, {"content": "", **one}) for one in data["insights"]]
+    edges = [made(DraftEdge, one) for one in data.get("edges", ())]
+    return checked(insights, edges, source=data.get("source"), diff=diff)
 
 
 def new_ids(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -148,6 +173,7 @@ class Replay:
         self.folders, self.folder, self.ids = Folders(root), folder, ids
         file = folder / "vectors.json"
         vectors = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+        self.vectors: Mapping[str, Sequence[float]] = vectors or {}
         self.time = datetime(2026, 11, 30, 9, 26, 6, 250_000, tzinfo=UTC)
         self.embedder = (
             None
@@ -172,6 +198,9 @@ class Replay:
             )
             if not options.read_only:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                if not path.exists():
+                    # The tool makes a store that is named for the first time.
+                    create_file(path)
             self.store = MnemonStore(path, options)
         return self.store
 
@@ -187,7 +216,7 @@ class Replay:
         call = Call(case["argv"])
         name, *words = call.words or [""]
         if case["exit"]:
-            if any(mark in case["stderr_first_line"] for mark in USAGE):
+            if name in OTHERS or any(mark in case["stderr_first_line"] for mark in USAGE):
                 return
             with pytest.raises(MnemonError):
                 await getattr(self, f"run_{name}")(call, words, {})
@@ -249,7 +278,7 @@ class Replay:
             data = json.loads((self.folder / name).read_text(encoding="utf-8"))
         else:
             data = DRAFTS[name]
-        draft = read_draft(data, diff=not call.has("--no-diff"))
+        draft = draft_of(data, diff=not call.has("--no-diff"))
         if call.has("--dry-run"):
             assert f"{len(draft.entries)} insights, {len(draft.edges)}" in case["stdout_text"]
             return
@@ -319,27 +348,55 @@ class Replay:
     async def run_forget(self, call: Call, words: list[str], case: Mapping[str, Any]) -> None:
         await (await self.opened(call)).forget(words[0])
 
+    def by_others(self, path: Path, operation: str, changes: Mapping[str, Any]) -> None:
+        """Change insights as another program does, by id, and log it."""
+        assignments = "access_count = access_count + 3, last_accessed_at = ?2, updated_at = ?2"
+        if operation == "embed:backfill":
+            assignments = "embedding = ?3, updated_at = ?2"
+        time = self.time.strftime("%Y-%m-%dT%H:%M:%SZ")
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for id, value in changes.items():
+                values = (id, time, value) if "?3" in assignments else (id, time)
+                connection.execute(f"UPDATE insights SET {assignments} WHERE id = ?1", values)
+            for id in changes or [None]:
+                connection.execute(
+                    "INSERT INTO oplog (operation, insight_id, created_at) VALUES (?, ?, ?)",
+                    (operation, id, time),
+                )
+            connection.execute("COMMIT")
+
     async def run_gc(self, call: Call, words: list[str], case: Mapping[str, Any]) -> None:
-        store = await self.opened(call)
+        store, expected = await self.opened(call), case["stdout_json"]
         if call.has("--keep"):
-            kept, expected = await store.keep(call.get("--keep")), case["stdout_json"]
+            self.by_others(store.path, "gc_keep", {expected["id"]: None})
+            kept = await store.show(expected["id"])
             assert (kept.content, kept.access_count) == (
                 expected["content"],
                 expected["new_access"],
             )
-            assert kept.immune == expected["immune"]
             return
-        done = await store.collect(
-            float(call.get("--threshold", "0.5")), call.number("--limit", 20)
-        )
-        expected = case["stdout_json"]
+
+        def weights(session: Session) -> list[tuple[float, int, Row]]:
+            found = []
+            for row in session.rows.select("WHERE deleted_at IS NULL"):
+                days, edges = days_since(row, self.time), session.rows.degree(row.id)
+                weight = effective_importance(row.importance, row.access_count, days, edges)
+                found.append((weight, edges, row))
+            return found
+
+        weighed = await store._read(weights)
+        threshold = float(call.get("--threshold", "0.5"))
+        weak = [
+            one
+            for one in sorted(weighed, key=lambda one: one[0])
+            if one[0] < threshold and one[2].importance < 4 and one[2].access_count < 3
+        ][: call.number("--limit", 20)]
         candidates = expected["candidates"] or []
-        assert done.total_insights == expected["total_insights"]
-        assert len(done.candidates) == expected["candidates_found"]
-        assert [one.edge_count for one in done.candidates] == [
-            one["edge_count"] for one in candidates
-        ]
-        self.same([one["insight"] for one in candidates], [one.row for one in done.candidates])
+        assert len(weighed) == expected["total_insights"]
+        assert [edges for _, edges, _ in weak] == [one["edge_count"] for one in candidates]
+        self.same([one["insight"] for one in candidates], [row for _, _, row in weak])
+        self.by_others(store.path, "gc", {})
 
     async def run_related(self, call: Call, words: list[str], case: Mapping[str, Any]) -> None:
         steps = await (await self.opened(call)).related(
@@ -383,11 +440,15 @@ class Replay:
             await store.status()
             vectors = read(store.path, "SELECT id FROM insights WHERE embedding NOTNULL")
             assert len(vectors) == expected["embedded"]
-        else:
-            assert await store.embed_missing() == (
-                expected.get("succeeded", 0),
-                expected.get("failed", 0),
-            )
+            return
+        lacking = read(
+            store.path,
+            "SELECT id, content FROM insights WHERE embedding IS NULL AND deleted_at IS NULL",
+        )
+        made = {id: pack(self.vectors[content]) for id, content in lacking}
+        assert (len(made), 0) == (expected.get("succeeded", 0), expected.get("failed", 0))
+        if made:
+            self.by_others(store.path, "embed:backfill", made)
 
     async def run_viz(self, call: Call, words: list[str], case: Mapping[str, Any]) -> None:
         if "viz_nodes" not in case:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import itertools
 import random
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
-from dsh_mnemon_provider_mnemon_native._index import schema
+from dsh_mnemon_provider_mnemon_native._index import checking, schema
 from dsh_mnemon_provider_mnemon_native._index.columns import Columns
 from dsh_mnemon_provider_mnemon_native._index.quick import QuickIndex
 from dsh_mnemon_provider_mnemon_native._index.schema import FILE
 from dsh_mnemon_provider_mnemon_native._ranking import Scope
 from dsh_mnemon_provider_mnemon_native._records import Row
-from dsh_mnemon_provider_mnemon_native._scan import ScanIndex
-from dsh_mnemon_provider_mnemon_native._store.opening import open_to_write
+from dsh_mnemon_provider_mnemon_native._store.opening import create_file, open_to_write
 from dsh_mnemon_provider_mnemon_native._store.sessions import open_session
 from dsh_mnemon_provider_mnemon_native._store.transaction import Session, Transaction
 from dsh_mnemon_provider_mnemon_native._tokens import tokens
 from dsh_mnemon_provider_mnemon_native._write.links import forget
+
+from .scan_index import ScanIndex
 
 pytestmark = [
     pytest.mark.requirement("native:index"),
@@ -47,6 +48,8 @@ def opened(path: Path) -> Iterator[Opener]:
             "clock": lambda: NOW,
             "new_id": lambda: f"i{next(numbers)}",
         }
+        if not path.exists():
+            create_file(path)
         session = open_session(path, **{**defaults, **options})
         sessions.append(session)
         return session
@@ -57,7 +60,9 @@ def opened(path: Path) -> Iterator[Opener]:
         session.connection.close()
 
 
-def put(writing: Transaction, content: str, **values: Any) -> Row:
+def put(
+    writing: Transaction, content: str, vector: Sequence[float] | None = None, **values: Any
+) -> Row:
     row = Row(
         **{
             "rowid": 0,
@@ -74,7 +79,7 @@ def put(writing: Transaction, content: str, **values: Any) -> Row:
             **values,
         }
     )
-    return writing.insert(row)
+    return writing.insert(row, vector)
 
 
 def keep(session: Session, *contents: str, **values: Any) -> list[Row]:
@@ -152,6 +157,7 @@ def _change(writing: Transaction, picked: random.Random, ids: list[str]) -> None
     row = put(
         writing,
         " ".join(picked.choices(WORDS, k=picked.randint(1, 6))),
+        [picked.gauss(0, 1) for _ in range(8)] if picked.random() < 0.5 else None,
         category=picked.choice(["fact", "general"]),
         importance=picked.randint(1, 5),
         tags=tuple(picked.sample(["x", "数据库"], picked.randint(0, 2))),
@@ -160,8 +166,6 @@ def _change(writing: Transaction, picked: random.Random, ids: list[str]) -> None
         created_at=f"2026-01-{picked.randint(1, 9):02d}T0{picked.randint(0, 9)}:00:00Z",
     )
     ids.append(row.id)
-    if picked.random() < 0.5:
-        writing.embed(row.id, [picked.gauss(0, 1) for _ in range(8)], TIME)
     if picked.random() < 0.3:
         writing.forget(picked.choice(ids), TIME)
 
@@ -315,6 +319,72 @@ def test_writes_of_the_command_line_tool_are_noticed(opened: Opener, path: Path)
         assert live(session).columns.count == 1
 
 
+BY_HAND = {
+    "UPDATE insights SET content = 'gamma' WHERE id = 'i1'": ("gamma", ["i1"]),
+    "UPDATE insights SET tags = '[\"gamma\"]' WHERE id = 'i2'": ("gamma", ["i2"]),
+    "UPDATE insights SET deleted_at = NULL": ("alpha", ["i1", "i2", "i3"]),
+    "UPDATE insights SET deleted_at = 'x' WHERE id = 'i1'": ("alpha", ["i2"]),
+    "UPDATE insights SET deleted_at = iif(id = 'i3', NULL, 'x')": ("alpha", ["i3"]),
+    "UPDATE insights SET id = 'new' WHERE id = 'i2'": ("alpha", ["i1", "new"]),
+    "DELETE FROM insights WHERE id = 'i2'": ("alpha", ["i1"]),
+    "UPDATE insights SET content = x'00' WHERE id = 'i1'": ("alpha", ["i2"]),
+}
+
+
+@pytest.mark.requirement("native:byhand")
+@pytest.mark.parametrize("statement", BY_HAND)
+@pytest.mark.parametrize("running", [True, False])
+def test_rows_changed_by_hand_are_found_as_they_are(
+    opened: Opener, path: Path, statement: str, running: bool
+) -> None:
+    session = opened()
+    keep(session, "alpha one", "alpha two", "alpha three")
+    with session.writing() as writing:
+        forget(writing, "i3", NOW)
+    assert sorted(hits(session, "alpha")) == ["i1", "i2"]
+    if not running:
+        session.index.close()
+    _foreign(path, statement)
+    text, ids = BY_HAND[statement]
+    assert sorted(hits(session, text)) == ids
+    # What was mended stays so, and a row that is put right is found again.
+    _foreign(path, "UPDATE insights SET content = 'delta ' || rowid, deleted_at = NULL")
+    assert len(hits(session, "delta")) == len(hits(session, "delta")) >= 2
+    with session.reading():
+        assert session.index.unreadable() == 0
+    written = keep(session, "epsilon")
+    assert hits(session, "epsilon") == [written[0].id]
+
+
+@pytest.mark.requirement("native:byhand")
+def test_swapped_ids_are_no_obstacle(opened: Opener, path: Path) -> None:
+    session = opened()
+    keep(session, "alpha", "beta")
+    for old, new in (("i1", "x"), ("i2", "i1"), ("x", "i2")):
+        _foreign(path, "UPDATE insights SET id = ? WHERE id = ?", new, old)
+    assert (hits(session, "alpha"), hits(session, "beta")) == (["i2"], ["i1"])
+    assert live(session).connection.execute("PRAGMA database_list").fetchone()[2]
+
+
+@pytest.mark.requirement("native:byhand")
+def test_contents_changed_by_hand_are_looked_for_part_by_part(
+    opened: Opener, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "PART", 2)
+    monkeypatch.setattr(checking, "randbelow", lambda count: 0)
+    session = opened()
+    keep(session, *("alpha" for _ in range(7)))
+    assert len(hits(session, "alpha")) == 7
+    _foreign(path, "UPDATE insights SET content = 'beta'")
+    found = [len(hits(session, "beta")) for _ in range(5)]
+    assert found == [2, 4, 6, 7, 7]
+    # Which rows there are is known at once.
+    _foreign(path, "UPDATE insights SET deleted_at = 'x' WHERE rowid IN (1, 7)")
+    assert len(hits(session, "beta")) == 5
+    _foreign(path, "UPDATE insights SET deleted_at = NULL")
+    assert len(hits(session, "beta")) == 7
+
+
 def test_vectors_computed_by_the_command_line_tool_are_noticed(opened: Opener, path: Path) -> None:
     session = opened()
     keep(session, "alpha")
@@ -465,8 +535,7 @@ def test_reading_only_does_without_an_index_of_another_revision(
 def test_the_signature_survives_new_entities(opened: Opener) -> None:
     session = opened()
     with session.writing() as writing:
-        row = put(writing, "alpha")
-        writing.embed(row.id, [1.0, -1.0], TIME)
+        row = put(writing, "alpha", [1.0, -1.0])
         session.index.changed(attrs.evolve(row, entities=("Go",)))
     with session.reading():
         assert [one.id for one in session.index.nearest([1.0, -1.0], limit=1, above=0.5)] == ["i1"]
@@ -479,7 +548,7 @@ def test_many_vectors_are_narrowed_by_their_signs(opened: Opener) -> None:
     vectors = [[picked.gauss(0, 1) for _ in range(64)] for _ in range(800)]
     with session.writing() as writing:
         for number, vector in enumerate(vectors):
-            writing.embed(put(writing, f"memory {number}").id, vector, TIME)
+            put(writing, f"memory {number}", vector)
     with session.reading():
         for vector in vectors[::80]:
             near = [value + picked.gauss(0, 0.3) for value in vector]
@@ -556,3 +625,45 @@ def test_committing_and_rolling_back_nothing_is_no_fault(opened: Opener) -> None
     session.index.rolled_back()
     session.index.close()
     assert hits(session, "alpha") == []
+
+
+@pytest.mark.parametrize("broken", ["backup", "schema"])
+def test_a_copy_that_fails_leaves_no_connection_open(
+    monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    made: list[sqlite3.Connection] = []
+    connect = schema._connect
+
+    def noting(target: str) -> sqlite3.Connection:
+        made.append(connect(target))
+        return made[-1]
+
+    monkeypatch.setattr(schema, "_connect", noting)
+    closed: sqlite3.Connection | None = None
+    if broken == "backup":
+        closed = sqlite3.connect(":memory:")
+        closed.close()
+    else:
+        monkeypatch.setattr(schema, "_TABLES", "CREATE NONSENSE")
+    with pytest.raises(sqlite3.Error):
+        schema.in_memory(closed)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        made[0].execute("SELECT 1")
+
+
+def test_a_file_that_is_no_index_leaves_no_connection_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[sqlite3.Connection] = []
+    connect = schema._connect
+
+    def noting(target: str) -> sqlite3.Connection:
+        made.append(connect(target))
+        return made[-1]
+
+    monkeypatch.setattr(schema, "_connect", noting)
+    file = tmp_path / FILE
+    file.write_bytes(b"no database at all" * 100)
+    assert schema.open_to_read(file) is None
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        made[0].execute("SELECT 1")

@@ -22,6 +22,7 @@ from dsh_mnemon_provider_mnemon_native._index.quick import QuickIndex
 from dsh_mnemon_provider_mnemon_native._index.schema import FILE
 from dsh_mnemon_provider_mnemon_native._ranking import Answer, Query, Scope
 from dsh_mnemon_provider_mnemon_native._records import Row
+from dsh_mnemon_provider_mnemon_native._store.opening import create_file
 from dsh_mnemon_provider_mnemon_native._store.sessions import open_session
 from dsh_mnemon_provider_mnemon_native._store.transaction import Session
 from dsh_mnemon_provider_mnemon_native._write.links import forget
@@ -52,6 +53,7 @@ class Memory:
 
     def __init__(self, path: Path) -> None:
         numbers = itertools.count(1)
+        create_file(path)
         self.session: Session = open_session(
             path, index=QuickIndex, clock=lambda: NOW, new_id=lambda: f"m{next(numbers)}"
         )
@@ -77,9 +79,7 @@ class Memory:
             **values,
         }
         with self.session.writing() as writing:
-            row = writing.insert(Row(**fields))
-            if vector is not None:
-                writing.embed(row.id, vector, TIME)
+            row = writing.insert(Row(**fields), vector)
         return row.id
 
     def put_all(self, contents: tuple[str, ...] = OTHERS) -> list[str]:
@@ -466,10 +466,13 @@ def test_a_find_that_left_the_index_meanwhile_is_skipped(memory: Memory, path: P
     lunch, *_ = memory.put_all()
     with memory.session.reading():
         assert memory.index.live.columns.count
-    other = sqlite3.connect(path.parent / FILE, isolation_level=None)
-    other.execute("DELETE FROM docs WHERE id = ?", (lunch,))
-    other.close()
+    memory.index.live.connection.execute("DELETE FROM docs WHERE id = ?", (lunch,))
     assert lunch not in memory.ids("lunch at noon")
+    other = sqlite3.connect(path.parent / FILE, isolation_level=None)
+    other.execute("UPDATE docs SET mass = mass + 1")
+    other.close()
+    # The next look at the file finds what is missing.
+    assert lunch in memory.ids("lunch at noon")
 
 
 def test_turning_everything_off_leaves_the_words(memory: Memory) -> None:

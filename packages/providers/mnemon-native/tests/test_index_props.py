@@ -15,12 +15,14 @@ from dsh_mnemon_provider_mnemon_native._index.quick import QuickIndex
 from dsh_mnemon_provider_mnemon_native._index.tally import Counts, Tally, bits_of, docs_of
 from dsh_mnemon_provider_mnemon_native._ranking import Index, Scope
 from dsh_mnemon_provider_mnemon_native._records import Row
-from dsh_mnemon_provider_mnemon_native._scan import ScanIndex
+from dsh_mnemon_provider_mnemon_native._store.opening import create_file
 from dsh_mnemon_provider_mnemon_native._store.sessions import open_session
 from dsh_mnemon_provider_mnemon_native._store.transaction import Session
 from dsh_mnemon_provider_mnemon_native._tokens import tokens
 from hypothesis import given
 from hypothesis import strategies as st
+
+from .scan_index import ScanIndex
 
 pytestmark = pytest.mark.requirement("native:index")
 
@@ -36,6 +38,7 @@ class Stores:
     def __init__(self, path: Path, seed: int) -> None:
         self.chance = random.Random(seed)
         numbers = itertools.count(1)
+        create_file(path)
         self.session: Session = open_session(
             path,
             index=QuickIndex,
@@ -119,7 +122,6 @@ class Stores:
 
     def close(self) -> None:
         self.session.index.close()
-        self.session.flusher.close()
         self.session.connection.close()
 
 

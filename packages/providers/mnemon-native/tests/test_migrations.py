@@ -113,7 +113,7 @@ async def test_vectors_of_the_old_line_become_float32(
         ("b", odd),
         ("c", huge),
     ]
-    assert [record.args for record in caplog.records[:2]] == [("b",), ("c",)]
+    assert [record.args for record in caplog.records[:2]] == [(2,), (3,)]
     assert ask(path, "PRAGMA user_version") == [(1,)]
 
 

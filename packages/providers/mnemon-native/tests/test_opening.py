@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 
+import anyio
 import pytest
 from dsh_mnemon_provider_mnemon_native import errors
 from dsh_mnemon_provider_mnemon_native._engine import MnemonStore
+from dsh_mnemon_provider_mnemon_native._ranking import Query
 from dsh_mnemon_provider_mnemon_native._store import opening
+from dsh_mnemon_provider_mnemon_native._write.drafts import checked
 from dsh_mnemon_provider_mnemon_native._write.limits import NewInsight
-from dsh_mnemon_source_memory_spaces.provider_sdk import ProviderError
+from dsh_mnemon_source_memory_spaces.provider_sdk import DraftInsight, ProviderError
 
 pytestmark = pytest.mark.requirement("native:refused")
 
@@ -118,30 +123,107 @@ async def test_a_file_that_cannot_be_used_is_named_and_left_alone(
     store = make_store(read_only=read_only)
     with pytest.raises(kind) as raised:
         await (store.list(limit=5) if read_only else store.remember(NewInsight(content="new")))
-    assert str(path) in raised.value.message
+    assert raised.value.message.startswith("default/mnemon.db ")
+    assert str(path.parent.parent) not in raised.value.message
     assert raised.value.details["file"] == str(path)
     assert raised.value.code == kind.code_of
     await store.aclose()
     assert read(path) == before
 
 
-async def test_an_empty_file_becomes_a_store_and_is_none_to_read(
-    make_store: Callable[..., MnemonStore], path: Path
+CALLS: dict[str, Callable[[MnemonStore], Awaitable[object]]] = {
+    "status": lambda store: store.status(),
+    "recall": lambda store: store.recall(Query(text="note")),
+    "search": lambda store: store.search("note"),
+    "list": lambda store: store.list(limit=5),
+    "graph": lambda store: store.graph(limit=5),
+    "remember": lambda store: store.remember(NOTE),
+    "import": lambda store: store.import_draft(checked([DraftInsight(content="new")])),
+    "forget": lambda store: store.forget("n1"),
+}
+
+
+@pytest.mark.requirement("native:missing")
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_a_store_is_never_made_anew_in_place_of_one_that_is_gone(
+    make_store: Callable[..., MnemonStore],
+    path: Path,
+    call: str,
+    indexed: bool,
 ) -> None:
+    if indexed:
+        await made(make_store())
+        index = read(path.parent / "index.db")
+        remove(path)
+    store = make_store(filled=False)
+    with pytest.raises(errors.StoreMissing) as missing:
+        await CALLS[call](store)
+    assert missing.value.message.startswith("default/mnemon.db is not there; restore it")
+    assert not exists(path)
     empty(path)
-    with pytest.raises(errors.StoreForeign):
-        await make_store(read_only=True).status()
-    assert (await make_store().remember(NOTE)).outcome.action == "added"
+    with pytest.raises(errors.StoreDamaged) as damaged:
+        await CALLS[call](store)
+    assert damaged.value.message.startswith("default/mnemon.db is empty; restore it")
+    assert damaged.value.details == {"file": str(path), "size": 0}
+    assert read(path) == b""
+    run(path, "CREATE TABLE passing (thing)", "DROP TABLE passing")
+    before = read(path)
+    with pytest.raises(errors.StoreDamaged, match="holds no tables"):
+        await CALLS[call](store)
+    assert read(path) == before
+    if indexed:
+        assert read(path.parent / "index.db") == index
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("name", ["mnemon.db", "index.db"])
+async def test_a_pipe_is_not_opened(
+    make_store: Callable[..., MnemonStore], path: Path, name: str, read_only: bool
+) -> None:
+    await made(make_store())
+    for file in path.parent.glob("index.db*"):
+        remove(file)
+    store, pipe = make_store(read_only=read_only), path.with_name(name)
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    with anyio.fail_after(5):
+        if name == "index.db":
+            # It is derived: the store answers without it.
+            assert [row.id for row, _ in await store.search("note")] == ["n1"]
+            return
+        with pytest.raises(errors.StoreNoFile) as raised:
+            await store.search("note")
+    assert raised.value.code == "store-not-a-file"
+    assert "default/mnemon.db is a pipe" in raised.value.message
+
+
+async def test_a_folder_one_may_not_look_into_is_named(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(errors.StoreReadOnly, match="Permission denied"):
+        opening.is_file(path)
+    monkeypatch.undo()
+    opening.create_file(path)
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(errors.StoreReadOnly, match="Permission denied"):
+        opening.open_to_read(path)
 
 
 async def test_a_store_that_is_not_there_is_missing(
     make_store: Callable[..., MnemonStore], tmp_path: Path, path: Path
 ) -> None:
     nowhere = tmp_path / "data" / "nowhere" / "mnemon.db"
+    with pytest.raises(errors.StoreMissing) as raised:
+        await make_store(path=nowhere, filled=False).remember(NOTE)
+    assert raised.value.message.startswith("nowhere/mnemon.db is not there; ")
+    assert raised.value.details == {"file": str(nowhere)}
     with pytest.raises(errors.StoreMissing):
-        await make_store(path=nowhere).remember(NOTE)
-    with pytest.raises(errors.StoreMissing):
-        await make_store(read_only=True).status()
+        await make_store(read_only=True, filled=False).status()
     assert not nowhere.parent.exists()
     assert not exists(path)
 
@@ -158,7 +240,7 @@ async def test_a_lock_of_another_process_is_waited_for_and_then_named(
     with pytest.raises(errors.StoreLocked) as raised:
         await store.remember(NewInsight(content="new"))
     assert raised.value.retryable
-    assert str(path) in raised.value.message
+    assert raised.value.message.startswith("default/mnemon.db ")
     patient = make_store(patience_ms=5_000)
     await patient.status()
     release = threading.Timer(0.1, lambda: other.execute("ROLLBACK"))
@@ -193,21 +275,22 @@ async def test_a_read_only_file_is_read_and_not_written(
     assert [row.content for row, _ in await store.search("note")] == ["a note"]
     with pytest.raises(errors.StoreReadOnly) as raised:
         await store.remember(NewInsight(content="new"))
-    assert str(path) in raised.value.message
+    assert raised.value.message.startswith("default/mnemon.db ")
     await store.aclose()
     assert read(path) == before
     remove(path)
     with pytest.raises(errors.StoreReadOnly):
-        await make_store().status()
+        opening.create_file(path)
+    assert not exists(path)
 
 
-async def test_a_file_that_may_not_be_read_is_named(
+async def test_a_folder_of_that_name_is_no_store(
     make_store: Callable[..., MnemonStore], path: Path
 ) -> None:
     folder(path)
-    with pytest.raises(errors.StoreReadOnly) as raised:
+    with pytest.raises(errors.StoreNoFile) as raised:
         await make_store().status()
-    assert str(path) in raised.value.message
+    assert raised.value.message.startswith("default/mnemon.db is a folder")
 
 
 async def test_a_full_disk_is_named(path: Path) -> None:
@@ -232,15 +315,86 @@ async def test_a_live_log_is_honoured_when_reading_only(
     assert [entry.operation for entry in await reader.log()] == ["remember", "remember"]
 
 
+async def backed_up(store: MnemonStore, path: Path) -> Path:
+    """Keep the store as it is in a file of its own, as SQLite's own backup does."""
+    copy = path.with_name("backup")
+    with closing(sqlite3.connect(path)) as live, closing(sqlite3.connect(copy)) as kept:
+        live.backup(kept)
+    return copy
+
+
+async def listed(store: MnemonStore) -> set[str]:
+    return {row.content for row in (await store.list(limit=9)).rows}
+
+
+@pytest.mark.requirement("native:replaced")
 async def test_a_store_that_was_replaced_is_opened_anew(
+    make_store: Callable[..., MnemonStore], path: Path
+) -> None:
+    store, other = make_store(), make_store()
+    await store.remember(NOTE)
+    backup = await backed_up(store, path)
+    await store.remember(NewInsight(content="after the backup"))
+    assert await listed(other) == {"a note", "after the backup"}
+    old = path.with_name("old")
+    old.hardlink_to(path)
+    backup.replace(path)
+    # The log of the old file must not be replayed over the new one.
+    assert await listed(store) == {"a note"}
+    assert [row.content for row, _ in await store.search("backup")] == []
+    await store.remember(NewInsight(content="since then"))
+    assert await listed(other) == {"a note", "since then"}
+    assert await listed(store) == {"a note", "since then"}
+    await other.aclose()
+    await store.aclose()
+    with closing(sqlite3.connect(old)) as connection:
+        found = connection.execute("SELECT content FROM insights ORDER BY rowid").fetchall()
+    assert found == [("a note",), ("after the backup",)]
+    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+async def test_a_reader_notices_that_the_store_was_replaced(
+    make_store: Callable[..., MnemonStore], path: Path
+) -> None:
+    await made(make_store())
+    reader = make_store(read_only=True)
+    backup = await backed_up(reader, path)
+    run(path, "UPDATE insights SET content = 'changed'")
+    assert await listed(reader) == {"changed"}
+    backup.replace(path)
+    assert await listed(reader) == {"a note"}
+
+
+async def test_a_replaced_store_that_is_in_use_is_not_mixed_up(
+    make_store: Callable[..., MnemonStore], path: Path
+) -> None:
+    store = make_store(patience_ms=50)
+    await store.remember(NOTE)
+    backup = await backed_up(store, path)
+    await store.remember(NewInsight(content="after the backup"))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN")
+    other.execute("SELECT * FROM insights").fetchall()
+    await store.remember(NewInsight(content="and another"))
+    backup.replace(path)
+    with pytest.raises(errors.StoreLocked, match="was replaced"):
+        await store.status()
+    other.execute("ROLLBACK")
+    other.close()
+    assert await listed(store) == {"a note"}
+
+
+@pytest.mark.requirement("native:missing")
+async def test_a_store_that_was_removed_is_missing(
     make_store: Callable[..., MnemonStore], path: Path
 ) -> None:
     store = make_store()
     await store.remember(NOTE)
     for file in path.parent.iterdir():
         file.unlink()
-    assert (await store.remember(NOTE)).outcome.action == "added"
-    assert (await store.status()).total_insights == 1
+    with pytest.raises(errors.StoreMissing):
+        await store.remember(NOTE)
+    assert not exists(path)
     for file in path.parent.iterdir():
         file.unlink()
     path.parent.rmdir()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from dsh_mnemon_provider_mnemon_native._engine import MnemonStore, StoreOptions
+from dsh_mnemon_provider_mnemon_native._store.opening import create_file
 from dsh_mnemon_provider_mnemon_native._write.limits import NewInsight
 
 WRITER = Path(__file__).with_name("writer_process.py")
@@ -26,6 +27,7 @@ ON_ONE_STORE = 5
 def path(tmp_path: Path) -> Path:
     file = tmp_path / "data" / "shared" / "mnemon.db"
     file.parent.mkdir(parents=True)
+    create_file(file)
     return file
 
 

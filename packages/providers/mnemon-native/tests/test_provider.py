@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,16 @@ from dsh_mnemon_provider_mnemon_native import MANIFEST, Config, provider
 from dsh_mnemon_provider_mnemon_native._cli import CliAdapter
 from dsh_mnemon_provider_mnemon_native._mapping import edge_of, label_of
 from dsh_mnemon_provider_mnemon_native._records import Edge
-from dsh_mnemon_provider_mnemon_native.errors import InvalidInput, StoreMissing
+from dsh_mnemon_provider_mnemon_native._store import opening
+from dsh_mnemon_provider_mnemon_native.errors import (
+    InvalidInput,
+    SelfLink,
+    StoreMissing,
+    StoreUnwritable,
+)
 from dsh_mnemon_provider_mnemon_native.provider import MnemonNativeAdapter, create_adapter
 from dsh_mnemon_source_memory_spaces.provider_sdk import (
+    EDGES,
     DraftInsight,
     EmbeddingSettings,
     ListRequest,
@@ -170,13 +178,59 @@ async def test_a_status_counts_and_reports(
     assert status.stats.by_category == {"general": 1}
     spoil(tmp_path / "base" / "data" / "one" / "mnemon.db")
     await adapter.list(SPACE, ListRequest())
-    assert "1 insights are left out" in ((await adapter.status(SPACE)).error or "")
+    assert "1 unreadable items were left out" in ((await adapter.status(SPACE)).error or "")
     assert not (await adapter.status(SpaceView(id="../x", name="x"))).healthy
 
 
-def spoil(path: Path) -> None:
-    import sqlite3
+@pytest.mark.requirement("native:link")
+@pytest.mark.parametrize("type", EDGES)
+async def test_a_memory_is_not_linked_to_itself(
+    make: Callable[..., MnemonNativeAdapter], type: str
+) -> None:
+    adapter = make()
+    await adapter.create_store("one")
+    id = (await adapter.remember(SPACE, RememberRequest(content="x")))["id"]
+    with pytest.raises(SelfLink) as raised:
+        await adapter.link(SPACE, id, id, type, 0.5)
+    assert raised.value.code == "link-self"
+    assert (await adapter.graph(SPACE)).edges == ()
 
+
+async def test_a_store_that_cannot_be_made_leaves_nothing_behind(
+    make: Callable[..., MnemonNativeAdapter], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter = make()
+    with monkeypatch.context() as failing:
+        failing.setattr(opening, "migrate", _full)
+        with pytest.raises(StoreUnwritable):
+            await adapter.create_store("one")
+    assert not (tmp_path / "base" / "data" / "one").exists()
+    await adapter.create_store("one")
+    assert (await adapter.status(SPACE)).healthy
+
+
+def _full(*_: Any) -> None:
+    raise sqlite3.OperationalError("database or disk is full")
+
+
+@pytest.mark.requirement("native:unreadable")
+async def test_a_search_says_how_much_was_left_out(
+    make: Callable[..., MnemonNativeAdapter], tmp_path: Path
+) -> None:
+    adapter = make()
+    await adapter.create_store("one")
+    for content in ("x one", "x two", "x three", "x four", "x five", "x six"):
+        await adapter.remember(SPACE, RememberRequest(content=content))
+    assert (await adapter.search(SPACE, SearchRequest(query="x"))).hint is None
+    spoil(tmp_path / "base" / "data" / "one" / "mnemon.db")
+    left_out = "6 unreadable items were left out"
+    for mode in ("smart", "keyword", "basic"):
+        answer = await adapter.search(SPACE, SearchRequest(query="x", mode=mode))
+        assert answer.results == ()
+        assert (answer.hint or "").endswith(left_out)
+
+
+def spoil(path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("UPDATE insights SET created_at = 'soon'")
     connection.commit()

@@ -272,7 +272,6 @@ async def test_half_characters_are_refused_wherever_text_comes_in(store: MnemonS
         store.list(limit=1, query=half),
         store.related(half),
         store.show(half),
-        store.keep(half),
         store.forget(half),
         store.link("n1", half),
         store.link("n1", "n1", metadata={"reason": half}),

@@ -1,4 +1,4 @@
-"""Weights, pruning and keeping (spec/mnemon-native.md §9)."""
+"""Weights and pruning (spec/mnemon-native.md §9)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 from dsh_mnemon_provider_mnemon_native._engine import MnemonStore
-from dsh_mnemon_provider_mnemon_native._write.decay import effective_importance, is_immune
+from dsh_mnemon_provider_mnemon_native._write.decay import effective_importance
 from dsh_mnemon_provider_mnemon_native._write.drafts import checked
 from dsh_mnemon_provider_mnemon_native._write.limits import NewInsight
 from dsh_mnemon_provider_mnemon_native._write.retention import Retention
-from dsh_mnemon_provider_mnemon_native.errors import InvalidInput
-from dsh_mnemon_source_memory_spaces.provider_sdk import DraftInsight, ProviderNotFound
+from dsh_mnemon_source_memory_spaces.provider_sdk import DraftInsight
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,14 +31,6 @@ def test_the_weight_follows_its_formula(
     # Use and connections never weaken, age never strengthens.
     assert effective_importance(importance, accesses + 1, days, edges + 1) >= weight
     assert effective_importance(importance, accesses, days + 30, edges) == pytest.approx(weight / 2)
-
-
-@pytest.mark.parametrize(
-    ("importance", "accesses", "immune"),
-    [(3, 2, False), (4, 0, True), (1, 3, True), (5, 9, True), (1, 0, False)],
-)
-def test_importance_and_use_make_immune(importance: int, accesses: int, immune: bool) -> None:
-    assert is_immune(importance, accesses) is immune
 
 
 async def test_nothing_is_pruned_by_default(store: MnemonStore, clock: Any) -> None:
@@ -82,38 +73,3 @@ async def test_at_most_ten_go_at_once_and_an_import_prunes_too(
     written = await store.remember_many([NewInsight(content="original")])
     assert written[0].action == "added"
     assert (await store.status()).total_insights == 2
-
-
-async def test_collecting_lists_the_weakest_and_deletes_nothing(
-    store: MnemonStore, clock: Any
-) -> None:
-    for importance in (1, 2, 5):
-        await store.remember(NewInsight(content=f"note {importance}", importance=importance))
-    clock.advance(days=30)
-    found = await store.collect(threshold=0.5, limit=1)
-    assert (found.total_insights, len(found.candidates)) == (3, 1)
-    candidate = found.candidates[0]
-    assert candidate.row.content == "note 1"
-    assert candidate.days_since_access == pytest.approx(30, abs=1e-4)
-    assert candidate.edge_count == 4
-    assert candidate.effective_importance == pytest.approx(0.15 * 0.5 * 1.4, rel=1e-4)
-    assert (await store.show("n3")).effective_importance == pytest.approx(0.7, rel=1e-4)
-    assert (await store.log(1))[0].detail == "threshold=0.50 found=1 total=3"
-    assert (await store.status()).total_insights == 3
-
-
-@pytest.mark.parametrize("values", [{"threshold": -0.1}, {"limit": 0}])
-async def test_a_senseless_collection_is_refused(store: MnemonStore, values: Any) -> None:
-    with pytest.raises(InvalidInput):
-        await store.collect(**values)
-
-
-async def test_keeping_makes_immune(store: MnemonStore, clock: Any) -> None:
-    await store.remember(NewInsight(content="note", importance=1))
-    clock.advance(days=90)
-    kept = await store.keep("n1")
-    assert (kept.access_count, kept.immune) == (3, True)
-    assert kept.effective_importance == pytest.approx(0.15 * math.log(4), rel=1e-4)
-    assert (await store.collect()).candidates == ()
-    with pytest.raises(ProviderNotFound):
-        await store.keep("nobody")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import AsyncGenerator
 
@@ -84,6 +85,22 @@ async def test_what_nobody_waits_for_runs_before_the_end(worker: Worker) -> None
     await worker.aclose()
     assert done == ["later"]
     assert await worker.run(lambda: "again") == "again"
+
+
+async def test_what_nobody_waits_for_leaves_type_and_place_when_it_fails(
+    worker: Worker, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise LookupError("the words of a memory")
+
+    with caplog.at_level(logging.ERROR):
+        worker.later(fail)
+        assert await worker.run(lambda: "goes on") == "goes on"
+    (message,) = caplog.messages
+    assert "LookupError" in message
+    line = fail.__code__.co_firstlineno + 1
+    assert f"test_worker.py:{line}" in message
+    assert "memory" not in caplog.text
 
 
 async def test_a_worker_that_was_never_used_closes(worker: Worker) -> None:

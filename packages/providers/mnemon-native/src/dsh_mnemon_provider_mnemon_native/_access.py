@@ -7,11 +7,12 @@ import os
 import sqlite3
 import uuid
 from collections.abc import Callable, Collection
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import attrs
+from dsh_mnemon_core.instant import utc_now
 from dsh_mnemon_source_memory_spaces.provider_sdk import ProviderError
 
 from dsh_mnemon_provider_mnemon_native._compatible import CompatibleRanking
@@ -23,7 +24,7 @@ from dsh_mnemon_provider_mnemon_native._store.sessions import IndexFactory, open
 from dsh_mnemon_provider_mnemon_native._store.transaction import Session
 from dsh_mnemon_provider_mnemon_native._store.worker import Worker
 from dsh_mnemon_provider_mnemon_native._write.retention import Retention
-from dsh_mnemon_provider_mnemon_native.errors import StoreMissing
+from dsh_mnemon_provider_mnemon_native.errors import StoreLocked, file_error, translating
 
 __all__ = ("RankingFactory", "StoreAccess", "StoreOptions")
 
@@ -53,7 +54,7 @@ class StoreOptions:
     index: IndexFactory = QuickIndex
     retention: Retention = attrs.field(factory=Retention)
     embedder: Embedder | None = None
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    clock: Callable[[], datetime] = utc_now
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
     read_only: bool = False
     patience_ms: int = BUSY_TIMEOUT_MS
@@ -66,12 +67,42 @@ class _Open:
         self.session, self.ranking = session, ranking
         session.after_commit = ranking.committed
         self.file = _identity(session.path)
+        self._log = _beside(session.path, "-wal")
+        self._log_file = _identity(self._log)
 
     def close(self) -> None:
         self.ranking.close()
         self.session.index.close()
-        self.session.flusher.close()
         self.session.connection.close()
+
+    def part(self) -> None:
+        """Close a file that has lost its name to another one, or is gone.
+
+        Its log has kept the name, and SQLite would replay it over the new file. So what is in it
+        goes where it belongs, into the old file, and the empty log goes, unless it is the new
+        file's own. Other processes go on with the old files, which have no names any more.
+
+        Raises:
+            StoreLocked: Another process is at work on the old file; it is still open.
+        """
+        path = self.session.path
+        if self.session.read_only or self._log_file is None:
+            self.close()
+            return
+        with translating(path):
+            query = "PRAGMA wal_checkpoint(TRUNCATE)"
+            (is_busy, *_) = self.session.connection.execute(query).fetchone()
+        if is_busy:
+            what = "was replaced, and another process is at work on the old file; end it first"
+            raise file_error(StoreLocked, path, what)
+        self.close()
+        if _identity(self._log) == self._log_file:
+            self._log.unlink()
+            _beside(path, "-shm").unlink(missing_ok=True)
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -86,7 +117,7 @@ class StoreAccess:
     """Opens one store at first use and runs calls on it, one after the other.
 
     Attributes:
-        path: The store's file; its folder must exist.
+        path: The store's file; it must exist.
     """
 
     def __init__(self, path: Path, options: StoreOptions) -> None:
@@ -112,11 +143,9 @@ class StoreAccess:
     def _opened(self) -> _Open:
         """Return what is open; a file that was removed or replaced is opened anew."""
         if self._open is not None and self._open.file != _identity(self.path):
-            self._close()
+            self._open.part()
+            self._open = None
         if self._open is None:
-            if not self.path.parent.is_dir():
-                file = str(self.path)
-                raise StoreMissing(f"there is no store {file}", details={"file": file})
             options = self._options
             session = open_session(
                 self.path,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
+import anyio
 import attrs
 from anyio.to_thread import run_sync
 from dsh_mnemon_core.errors import InputError
@@ -40,11 +42,15 @@ from dsh_mnemon_provider_mnemon_native._json import object_of
 from dsh_mnemon_provider_mnemon_native._mapping import new_insight
 from dsh_mnemon_provider_mnemon_native._replies import insights, read_graph, read_stats
 from dsh_mnemon_provider_mnemon_native._store.folders import Folders
-from dsh_mnemon_provider_mnemon_native._write.drafts import SCHEMA_VERSION
+from dsh_mnemon_provider_mnemon_native._store.opening import check_file
 from dsh_mnemon_provider_mnemon_native._write.limits import NewInsight, check_insight
+from dsh_mnemon_provider_mnemon_native._write.links import check_ends
 from dsh_mnemon_provider_mnemon_native.descriptor import PROVIDER_ID
 
 __all__ = ("CliAdapter",)
+
+_SCHEMA_VERSION: Final = "1"
+"""The version of drafts."""
 
 _EVERYTHING: Final = 100_000
 _ARCHIVE: Final = "dsh-mnemon-runtime-archive"
@@ -62,7 +68,8 @@ class CliAdapter(NativeAdapter):
         self._client = Client(native, max_insights=config.max_insights, timeout_ms=timeout_ms)
 
     async def _ask(self, space: SpaceView, *arguments: str, write: bool = False) -> Any:
-        await run_sync(self._folders.require, space.id)
+        # The tool would make a store in place of one that is gone.
+        await run_sync(check_file, self._folders.database(space.id))
         return await self._client.json(space.id, *arguments, write=write)
 
     # -- the Space --------------------------------------------------------------------------------
@@ -115,7 +122,7 @@ class CliAdapter(NativeAdapter):
     async def graph(self, space: SpaceView, cursor: str | None = None) -> Graph:
         """Return the whole graph, read from the page the tool draws."""
         del cursor  # there is one page
-        await run_sync(self._folders.require, space.id)
+        await run_sync(check_file, self._folders.database(space.id))
         drawing = ("viz", "--format", "html", "--output", "-")
         page = await self._client.text(space.id, *drawing)
         known = {insight.id: insight for insight in await self._all(space, _EVERYTHING)}
@@ -177,7 +184,7 @@ class CliAdapter(NativeAdapter):
         self, space: SpaceView, missing: Sequence[NewInsight]
     ) -> dict[str, str]:
         rows = [_row(attrs.asdict(one)) for one in missing]
-        draft = {"schema_version": SCHEMA_VERSION, "source": _ARCHIVE, "insights": rows}
+        draft = {"schema_version": _SCHEMA_VERSION, "source": _ARCHIVE, "insights": rows}
         answer = await self._import(space, draft, "--no-diff")
         results = cast("Sequence[Mapping[str, Any]]", answer.get("results") or ())
         done = {one["content"]: one["id"] for one in results if one.get("action") == "added"}
@@ -193,7 +200,7 @@ class CliAdapter(NativeAdapter):
     ) -> Result:
         """Import insights and edges; identical content is skipped."""
         draft = {
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": _SCHEMA_VERSION,
             "source": _MERGE,
             "insights": [_row(attrs.asdict(insight)) for insight in insights],
             "edges": [_row(attrs.asdict(edge)) for edge in edges],
@@ -210,12 +217,8 @@ class CliAdapter(NativeAdapter):
         return {**counts, "action": "imported" if changed else "skipped", "errors": failed}
 
     async def _import(self, space: SpaceView, draft: Any, *flags: str) -> Mapping[str, Any]:
-        file = await run_sync(_private_file, draft)
-        try:
+        async with _draft_file(draft) as file:
             return _result(await self._ask(space, "import", str(file), *flags, write=True))
-        finally:
-            file.unlink()
-            file.parent.rmdir()
 
     async def link(
         self,
@@ -226,7 +229,8 @@ class CliAdapter(NativeAdapter):
         weight: float,
         reason: str | None = None,
     ) -> Result:
-        """Join two insights in both directions."""
+        """Join two insights in both directions; one is not joined to itself, as the tool would."""
+        check_ends(source_id, target_id)
         flags = ["--type", type, "--weight", str(weight)]
         flags += ["--meta", json.dumps({"reason": reason}, ensure_ascii=False)] if reason else []
         ends = ("--", source_id, target_id)
@@ -298,6 +302,22 @@ _DRAFT_FIELDS: Final = frozenset(
 def _row(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return an insight or an edge of a draft, without what is not given."""
     return {key: value for key, value in fields.items() if key in _DRAFT_FIELDS and value}
+
+
+@asynccontextmanager
+async def _draft_file(draft: Any) -> AsyncGenerator[Path]:
+    """Hold a draft in a file that only this user may read."""
+    file = await run_sync(_private_file, draft)
+    try:
+        yield file
+    finally:
+        with anyio.CancelScope(shield=True):
+            await run_sync(_remove, file)
+
+
+def _remove(file: Path) -> None:
+    file.unlink()
+    file.parent.rmdir()
 
 
 def _private_file(draft: Any) -> Path:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from anyio.to_thread import run_sync
 from dsh_mnemon_core.files import in_turn
 from dsh_mnemon_source_memory_spaces.provider_sdk import (
     EmbeddingSettings,
@@ -78,7 +79,7 @@ class Client:
         self._own = {"MNEMON_MAX_INSIGHTS": str(max_insights), **_embedding(native.embedding)}
 
     def binary(self) -> Path | None:
-        """Return the tool, where it is there."""
+        """Return the tool, where it is there; looks at several places on the disk."""
         return find_binary(self._native.cli_path, self._env())
 
     async def text(self, store: str, *arguments: str, write: bool = False) -> str:
@@ -87,7 +88,7 @@ class Client:
         Raises:
             ProviderError: It is not there, did not end in time, or refused.
         """
-        binary = self.binary()
+        binary = await run_sync(self.binary)
         if binary is None:
             raise ProviderUnavailable("the mnemon command line tool was not found")
         base = self._native.data_dir

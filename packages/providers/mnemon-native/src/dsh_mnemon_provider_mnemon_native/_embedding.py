@@ -6,20 +6,23 @@ import logging
 import math
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
 import attrs
 from anyio.lowlevel import checkpoint
+from anyio.to_thread import run_sync
 from dsh_mnemon_source_memory_spaces.provider_sdk import EmbeddingSettings, ProviderError
-from dsh_mnemon_source_memory_spaces.provider_sdk.http import (
-    HttpClient,
-    Service,
-    Transport,
-    bearer,
-)
 
 from dsh_mnemon_provider_mnemon_native._json import list_of, object_of
+
+if TYPE_CHECKING:
+    from dsh_mnemon_source_memory_spaces.provider_sdk.http import (
+        HttpClient,
+        HttpReply,
+        Service,
+        Transport,
+    )
 
 __all__ = ("Embedder", "Probe", "Protocol")
 
@@ -44,6 +47,14 @@ class Probe:
     error: str | None = None
 
 
+@attrs.frozen(kw_only=True)
+class _Connected:
+    """The client, and the service it asks; made for the first request."""
+
+    client: HttpClient
+    target: Service
+
+
 async def _at_once(_: float) -> None:
     """Repeat without waiting: a write must not wait for a service that refuses."""
     await checkpoint()
@@ -66,11 +77,8 @@ class Embedder:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.settings, self._clock = settings, clock
-        self._client = HttpClient("The embedding service", transport=transport, sleep=_at_once)
-        key = settings.api_key.get_secret_value() if self.protocol == "openai" else ""
-        self._service = Service(
-            endpoint=settings.endpoint, headers=bearer(key), secrets=(key,) if key else ()
-        )
+        self._transport = transport
+        self._service: _Connected | None = None
         self._failed_at: float | None = None
         self._probed = False
 
@@ -87,7 +95,7 @@ class Embedder:
         path = "/models" if self.protocol == "openai" else "/api/tags"
         try:
             try:
-                await self._client.read(self._service, path, timeout_ms=_PROBE_MS)
+                await self._read(path, _PROBE_MS)
             except ProviderError as error:
                 lists_none = error.details.get("status") in _NO_LISTING
                 if self.protocol == "ollama" or not lists_none:
@@ -114,7 +122,8 @@ class Embedder:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        if self._service is not None:
+            await self._service.client.aclose()
 
     def _is_resting(self) -> bool:
         failed = self._failed_at
@@ -123,8 +132,36 @@ class Embedder:
     async def _ask(self, text: str, timeout_ms: int) -> tuple[float, ...] | None:
         path = "/embeddings" if self.protocol == "openai" else "/api/embed"
         body = {"model": self.settings.model, "input": text}
-        reply = await self._client.read(self._service, path, body=body, timeout_ms=timeout_ms)
+        reply = await self._read(path, timeout_ms, body)
         return _vector_of(reply.payload, self.protocol)
+
+    async def _read(self, path: str, timeout_ms: int, body: Any = None) -> HttpReply:
+        service = await self._opened()
+        return await service.client.read(service.target, path, body=body, timeout_ms=timeout_ms)
+
+    async def _opened(self) -> _Connected:
+        service = self._service
+        if service is None:
+            # The HTTP library takes longer to import than the event loop may stand still.
+            made = await run_sync(self._connected)
+            # Another request may have come first meanwhile.
+            service = self._service = self._service or made
+        return service
+
+    def _connected(self) -> _Connected:
+        from dsh_mnemon_source_memory_spaces.provider_sdk import http
+
+        key = self.settings.api_key.get_secret_value() if self.protocol == "openai" else ""
+        return _Connected(
+            client=http.HttpClient(
+                "The embedding service", transport=self._transport, sleep=_at_once
+            ),
+            target=http.Service(
+                endpoint=self.settings.endpoint,
+                headers=http.bearer(key),
+                secrets=(key,) if key else (),
+            ),
+        )
 
 
 def _vector_of(payload: Any, protocol: Protocol) -> tuple[float, ...] | None:

@@ -6,13 +6,11 @@ Source: spec/mnemon-native.md §4–§12.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import attrs
 from dsh_mnemon_source_memory_spaces.provider_sdk import EntityCount, ProviderError, SpaceStats
 
 from dsh_mnemon_provider_mnemon_native._access import StoreAccess, StoreOptions
-from dsh_mnemon_provider_mnemon_native._instants import stamp
 from dsh_mnemon_provider_mnemon_native._oplog import LogEntry, read_log
 from dsh_mnemon_provider_mnemon_native._ranking import (
     EVERYTHING,
@@ -25,7 +23,7 @@ from dsh_mnemon_provider_mnemon_native._records import Row
 from dsh_mnemon_provider_mnemon_native._store import pages
 from dsh_mnemon_provider_mnemon_native._store.transaction import Session
 from dsh_mnemon_provider_mnemon_native._tokens import tokens
-from dsh_mnemon_provider_mnemon_native._write import links, neighbours, retention
+from dsh_mnemon_provider_mnemon_native._write import links, neighbours
 from dsh_mnemon_provider_mnemon_native._write.batches import (
     Imported,
     Importing,
@@ -65,7 +63,7 @@ class Recalled:
 class MnemonStore(StoreAccess):
     """One store: opened at first use, in a thread of its own, closed by `aclose`.
 
-    Writes are durable when they return. All methods raise the branches of `ProviderError`; see
+    Writes are on the disk when they return. All methods raise the branches of `ProviderError`; see
     `errors`.
     """
 
@@ -81,7 +79,7 @@ class MnemonStore(StoreAccess):
         vector = await self._vector(new.content)
 
         def call(session: Session) -> Remembering:
-            with session.writing(synced=new.exact) as writing:
+            with session.writing() as writing:
                 kept = self._options.retention
                 outcome = remember(writing, new, vector, kept, writing.now())
             row = outcome.row
@@ -156,37 +154,6 @@ class MnemonStore(StoreAccess):
                 links.forget(writing, id, writing.now())
 
         await self._call(call)
-
-    async def collect(self, threshold: float = 0.5, limit: int = 20) -> retention.Collection:
-        """Weigh all insights anew and list the weakest (§9)."""
-
-        def call(session: Session) -> retention.Collection:
-            with session.writing() as writing:
-                return retention.collect(writing, threshold, limit, writing.now())
-
-        return await self._call(call)
-
-    async def keep(self, id: str) -> retention.Kept:
-        """Make an insight immune to pruning (§9)."""
-        check_text("id", id)
-
-        def call(session: Session) -> retention.Kept:
-            with session.writing() as writing:
-                return retention.keep(writing, id, writing.now())
-
-        return await self._call(call)
-
-    async def embed_missing(self) -> tuple[int, int]:
-        """Make the vectors that are missing; return how many were made and how many failed."""
-        made = failed = 0
-        for id, content in await self._call(lambda session: list(session.rows.without_vector())):
-            vector = await self._vector(content)
-            if vector is None:
-                failed += 1
-            else:
-                await self._call(partial(_embed, id=id, vector=vector))
-                made += 1
-        return made, failed
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -276,7 +243,7 @@ class MnemonStore(StoreAccess):
     async def graph(self, *, limit: int, cursor: str | None = None) -> pages.GraphPage:
         """Return one page of the graph, newest insights first."""
         return await self._read(
-            lambda session: pages.graph_page(session.rows, limit=limit, cursor=cursor)
+            lambda session: pages.graph_page(session, limit=limit, cursor=cursor)
         )
 
     async def entities(self, limit: int) -> Sequence[EntityCount]:
@@ -287,9 +254,13 @@ class MnemonStore(StoreAccess):
         """Count what the store holds."""
         return await self._read(pages.stats)
 
-    async def unreadable(self) -> frozenset[str]:
-        """Return the ids of rows that were met and left out, their times being unreadable."""
-        return await self._call(lambda session: frozenset(session.rows.unreadable))
+    async def unreadable(self) -> int:
+        """Count the insights and edges that are left out everywhere, for they cannot be read."""
+        return await self._read(pages.unreadable)
+
+    async def left_out(self) -> int:
+        """Count the insights alone, which takes no time."""
+        return await self._read(lambda session: session.index.unreadable())
 
     async def log(self, limit: int = 20) -> Sequence[LogEntry]:
         """Return the newest entries of the store's own log."""
@@ -307,12 +278,6 @@ class MnemonStore(StoreAccess):
         if embedder is None or not embedder.settings.enabled:
             return [None] * len(texts)
         return [await embedder.vector(text) for text in texts]
-
-
-def _embed(session: Session, id: str, vector: Sequence[float]) -> None:
-    with session.writing() as writing:
-        writing.embed(id, vector, stamp(writing.now()))
-        writing.log("embed:backfill", id, "")
 
 
 def _check_limit(limit: int) -> None:

@@ -23,7 +23,10 @@ def moment(text: str) -> datetime:
     if _RFC_3339.fullmatch(text) is None:
         raise ValueError(f"{text!r} is not RFC 3339")
     read = datetime.fromisoformat(text)
-    return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+    try:
+        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{text!r} lies outside the years 1 to 9999 of UTC") from error
 
 
 @lru_cache(maxsize=16_384)
@@ -34,4 +37,5 @@ def instant(text: str) -> float:
 
 def stamp(time: datetime) -> str:
     """Write a time as the store does: UTC, whole seconds, ``2026-03-02T11:00:00Z``."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # `strftime` would write the year 1 as it likes.
+    return time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
+from dsh_mnemon_core.sdk import truncate
 from dsh_mnemon_source_memory_spaces.provider_sdk import (
     Graph,
     GraphEdge,
@@ -121,8 +122,7 @@ def step_insight(step: Step) -> Insight:
 
 def label_of(content: str) -> str:
     """Return the short text of an insight, in one line."""
-    line = " ".join(content.split())
-    return line if len(line) <= _LABEL else line[: _LABEL - 1] + "…"
+    return truncate(" ".join(content.split()), _LABEL)
 
 
 def node_of(row: Row) -> GraphNode:

@@ -2,8 +2,8 @@
 
 Three parties meet here. The *store* owns the one connection to ``mnemon.db``. An `Index` answers
 exact questions about its active insights, for the writing path and the compatible ranking; it may
-be slow (`_scan.ScanIndex` reads the rows) or quick (``index.db``), never different. A `Ranking`
-orders insights for one query.
+read the rows or have ``index.db``, and its answers are the same. A `Ranking` orders insights for
+one query.
 
 The change feed: inside a transaction of ours `changed` and `removed` are called as rows are
 written, then `committed` or `rolled_back`, once. Commits of other processes are not announced: the
@@ -13,7 +13,7 @@ index finds out what it has missed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import attrs
@@ -142,6 +142,22 @@ class Index(Protocol):
         exclude: str = "",
     ) -> Sequence[Scored]:
         """Rank by cosine with stored vectors of the same length, ``above`` or more, ties by id."""
+        ...
+
+    def among(self, ids: Iterable[str]) -> frozenset[str]:
+        """Return those of ``ids`` that are active insights."""
+        ...
+
+    def census(self) -> Mapping[str, int]:
+        """Count the active insights by category, in order of the alphabet."""
+        ...
+
+    def unreadable(self) -> int:
+        """Count the active insights that cannot be read, and that nothing else here tells of."""
+        ...
+
+    def names(self, limit: int) -> Sequence[tuple[str, int]]:
+        """Return the entities and how many insights hold each, most held first, then by name."""
         ...
 
     def close(self) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 import attrs
+from dsh_mnemon_source_memory_spaces.provider_sdk import EDGES
 
-__all__ = ("CATEGORIES", "EDGE_TYPES", "Edge", "Row")
+__all__ = ("EDGE_TYPES", "Edge", "Row")
 
-CATEGORIES: Final = ("preference", "decision", "fact", "insight", "context", "general")
-"""The kinds of insight."""
-
-EDGE_TYPES: Final = ("temporal", "semantic", "causal", "entity", "supersedes")
+EDGE_TYPES: Final[tuple[str, ...]] = (*EDGES, "supersedes")
 """The kinds of edge; the fifth is one-way and says that its target is outdated."""
 
 

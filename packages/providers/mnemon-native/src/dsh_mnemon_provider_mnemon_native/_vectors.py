@@ -19,9 +19,9 @@ def pack(vector: Sequence[float]) -> bytes:
     return values.tobytes()
 
 
-def unpack(blob: bytes | None) -> array[float] | None:
+def unpack(blob: object) -> array[float] | None:
     """Read what `pack` wrote; none where there is no vector or no whole number of values."""
-    if not blob or len(blob) % 4:
+    if not isinstance(blob, bytes) or not blob or len(blob) % 4:
         return None
     values = array("f", blob)
     if sys.byteorder == "big":  # pragma: no cover - no such machine runs the tests

@@ -6,8 +6,8 @@
       ProviderBusy        StoreLocked
       ProviderForbidden   StoreReadOnly
       ProviderNotFound    StoreMissing
-      ProviderRejected    StoreForeign, StoreTooNew, StoreDamaged, StoreUnwritable, InvalidInput,
-                          TextNotUnicode
+      ProviderRejected    StoreForeign, StoreTooNew, StoreDamaged, StoreNoFile, StoreUnwritable,
+                          InvalidInput, TextNotUnicode, SelfLink
       ProviderConflict    StoreExists
 """
 
@@ -30,15 +30,18 @@ from dsh_mnemon_source_memory_spaces.provider_sdk import (
 
 __all__ = (
     "InvalidInput",
+    "SelfLink",
     "StoreDamaged",
     "StoreExists",
     "StoreForeign",
     "StoreLocked",
     "StoreMissing",
+    "StoreNoFile",
     "StoreReadOnly",
     "StoreTooNew",
     "StoreUnwritable",
     "TextNotUnicode",
+    "file_error",
     "store_error",
     "translating",
 )
@@ -57,7 +60,7 @@ class StoreReadOnly(ProviderForbidden):
 
 
 class StoreMissing(ProviderNotFound):
-    """There is no such store."""
+    """There is no such store, or its file is gone."""
 
     code_of = "store-missing"
 
@@ -81,9 +84,15 @@ class StoreTooNew(ProviderRejected):
 
 
 class StoreDamaged(ProviderRejected):
-    """The file is no database, is cut off or holds broken pages."""
+    """The file is no database, is empty or cut off, or holds broken pages."""
 
     code_of = "store-damaged"
+
+
+class StoreNoFile(ProviderRejected):
+    """What has the file's name is a folder, a pipe, a socket or a device."""
+
+    code_of = "store-not-a-file"
 
 
 class StoreUnwritable(ProviderRejected):
@@ -99,6 +108,12 @@ class InvalidInput(ProviderRejected):
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message, details={"field": field})
+
+
+class SelfLink(InvalidInput):
+    """An insight was to be linked to itself, which says nothing."""
+
+    code_of = "link-self"
 
 
 class TextNotUnicode(InvalidInput):
@@ -119,13 +134,25 @@ _BY_NAME: Final[dict[str, tuple[type[ProviderError], str]]] = {
 }
 
 
+def file_error(
+    kind: type[ProviderError], path: Path, what: str, **details: str | int
+) -> ProviderError:
+    """Return an error that says ``what`` is the matter with a file or folder.
+
+    The message reaches models, who need to know which file it is, but not where on this machine:
+    it names the last two parts of the path. ``details.file`` is the whole path.
+    """
+    message = f"{'/'.join(path.parts[-2:])} {what}"
+    return kind(message, details={"file": str(path), **details})
+
+
 def store_error(error: sqlite3.Error, path: Path) -> ProviderError:
     """Tell which error of ours an error of SQLite's is."""
     name = getattr(error, "sqlite_errorname", None) or ""
     primary = "_".join(name.split("_")[:2])
     kind, what = _BY_NAME.get(primary, (StoreUnwritable, "cannot be used"))
     reason = name or type(error).__name__
-    return kind(f"{path} {what} ({reason})", details={"file": str(path), "reason": reason})
+    return file_error(kind, path, f"{what} ({reason})", reason=reason)
 
 
 @contextmanager

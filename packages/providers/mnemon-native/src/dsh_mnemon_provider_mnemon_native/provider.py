@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 import anyio
+import attrs
 from anyio.to_thread import run_sync
 from dsh_mnemon_core.instant import iso_utc, utc_now
 from dsh_mnemon_core.sdk import Context
@@ -49,6 +50,7 @@ from dsh_mnemon_provider_mnemon_native._store.folders import Folders
 from dsh_mnemon_provider_mnemon_native._store.opening import BUSY_TIMEOUT_MS
 from dsh_mnemon_provider_mnemon_native._write.drafts import checked
 from dsh_mnemon_provider_mnemon_native._write.limits import EXACT_BYTES
+from dsh_mnemon_provider_mnemon_native._write.links import check_ends
 from dsh_mnemon_provider_mnemon_native._write.retention import Retention
 from dsh_mnemon_provider_mnemon_native.descriptor import MANIFEST, PROVIDER_ID
 
@@ -56,6 +58,10 @@ __all__ = ("MnemonNativeAdapter", "create_adapter", "provider")
 
 _GRAPH_PAGE: Final = 200
 _SPARSE: Final = "few memories of this Space fit the query"
+
+
+def _left_out(count: int) -> str | None:
+    return f"{count} unreadable items were left out" if count else None
 
 
 class MnemonNativeAdapter(NativeAdapter):
@@ -101,12 +107,16 @@ class MnemonNativeAdapter(NativeAdapter):
             left_out = await store.unreadable()
         except ProviderError as error:
             return SpaceStatus(healthy=False, error=error.message)
-        note = f"{len(left_out)} insights are left out: their times cannot be read"
-        return SpaceStatus(healthy=True, stats=stats, error=note if left_out else None)
+        return SpaceStatus(healthy=True, stats=stats, error=_left_out(left_out))
 
     async def search(self, space: SpaceView, request: SearchRequest) -> SearchAnswer:
         """Search by ranking, by keywords, or for contents that hold the text."""
         store = await self._store(space)
+        answer = await self._searched(store, request)
+        hints = (answer.hint, _left_out(await store.left_out()))
+        return attrs.evolve(answer, hint="; ".join(filter(None, hints)) or None)
+
+    async def _searched(self, store: MnemonStore, request: SearchRequest) -> SearchAnswer:
         scope = Scope(category=request.category, source=request.source)
         if request.mode == "keyword":
             scored = await store.search(request.query, request.limit, scope)
@@ -190,7 +200,12 @@ class MnemonNativeAdapter(NativeAdapter):
         weight: float,
         reason: str | None = None,
     ) -> Result:
-        """Join two memories in both directions."""
+        """Join two memories in both directions; one is not joined to itself.
+
+        Raises:
+            SelfLink: Both are the same, which the command line tool would accept.
+        """
+        check_ends(source_id, target_id)
         store = await self._store(space)
         metadata = {"reason": reason} if reason else {}
         made = await store.link(source_id, target_id, type=type, weight=weight, metadata=metadata)
@@ -224,9 +239,8 @@ class MnemonNativeAdapter(NativeAdapter):
         return nearest.is_dir() and os.access(nearest, os.R_OK | os.W_OK | os.X_OK)
 
     async def create_store(self, store_id: str) -> None:
-        """Make an empty store, and its file."""
+        """Make an empty store; nothing else ever makes one."""
         await run_sync(self._folders.create, store_id)
-        await (await self._store(SpaceView(id=store_id, name=store_id))).status()
 
     async def set_default_store(self, store_id: str) -> None:
         """Make a store the one the command line tool works on."""

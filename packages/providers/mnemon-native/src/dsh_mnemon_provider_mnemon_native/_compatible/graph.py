@@ -7,6 +7,9 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
+from dsh_mnemon_provider_mnemon_native._records import Edge
+from dsh_mnemon_provider_mnemon_native._store.rows import EDGE_COLUMNS, edges_of
+
 __all__ = ("Arc", "Graph")
 
 _KEPT_ARCS: Final = 400_000
@@ -56,19 +59,22 @@ class Graph:
     def superseded(self) -> set[str]:
         """Return the insights that another one supersedes."""
         found = self._connection.execute(
-            "SELECT target_id FROM edges WHERE edge_type = 'supersedes' AND source_id <> target_id"
+            f"SELECT {EDGE_COLUMNS} FROM edges"  # noqa: S608 - constant
+            " WHERE edge_type = 'supersedes' AND source_id <> target_id"
         )
-        return {id for (id,) in found}
+        return {edge.target_id for edge in edges_of(found)}
 
     def _read(self, id: str) -> Sequence[Arc]:
         found = self._connection.execute(
-            "SELECT target_id, edge_type, coalesce(weight, 1.0), 1 FROM edges WHERE source_id = ?1"
-            " UNION ALL SELECT source_id, edge_type, coalesce(weight, 1.0), 0 FROM edges"
-            " WHERE target_id = ?1 AND source_id <> ?1",
+            f"SELECT {EDGE_COLUMNS} FROM edges WHERE source_id = ?1"  # noqa: S608 - constant
+            f" UNION ALL SELECT {EDGE_COLUMNS} FROM edges WHERE target_id = ?1 AND source_id <> ?1",
             (id,),
         )
-        # The same few ids and types occur again and again.
-        return tuple(
-            Arc(other := sys.intern(end), sys.intern(kind), weight, id if begins else other)
-            for end, kind, weight, begins in found
-        )
+        return tuple(_arc(edge, id) for edge in edges_of(found))
+
+
+def _arc(edge: Edge, id: str) -> Arc:
+    # The same few ids and types occur again and again.
+    begins = edge.source_id == id
+    other = sys.intern(edge.target_id if begins else edge.source_id)
+    return Arc(other, sys.intern(edge.type), edge.weight, id if begins else other)

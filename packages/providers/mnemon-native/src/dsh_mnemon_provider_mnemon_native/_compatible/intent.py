@@ -69,7 +69,8 @@ _FOREIGN: Final[Mapping[IntentName, tuple[str, ...]]] = {
     ),
 }
 _BENGALI_QUESTION: Final = re.compile(r"(?:কী|কি|কে)\W*\Z")
-_QUOTED: Final = re.compile(r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|「[^」]*」|'[^'\w][^']*'")
+_QUOTES: Final = {'"': '"', "`": "`", "“": "”", "«": "»", "「": "」", "'": "'"}
+_OPENING: Final = re.compile(r"[\"`“«「]|'(?=[^'\w])")
 
 # Combining marks belong to the word they follow, in Devanagari, Bengali and Arabic above all.
 _MARK: Final = (
@@ -99,7 +100,7 @@ def intent_override(text: str | None) -> IntentName | None:
 def intent_of(query: str) -> IntentName:
     """Read the intent from a query's cues; cues that disagree across languages give GENERAL."""
     text = query.lower()
-    foreign = _foreign_cues(_QUOTED.sub(" ", text))
+    foreign = _foreign_cues(_unquoted(text))
     counts: list[tuple[IntentName, int]] = [
         (intent, len(cue.findall(text))) for intent, cue in _CUES.items()
     ]
@@ -110,6 +111,20 @@ def intent_of(query: str) -> IntentName:
         if all(count > other for name, other in counts if name != intent):
             return intent
     return "ENTITY" if dict(counts)["ENTITY"] else "GENERAL"
+
+
+def _unquoted(text: str) -> str:
+    """Return a text without what stands in quotes; a mark that nothing closes opens nothing."""
+    last = {opening: text.rfind(closing) for opening, closing in _QUOTES.items()}
+    kept: list[str] = []
+    begin = at = 0
+    while (match := _OPENING.search(text, at)) is not None:
+        at = match.end()
+        # Looking for a mark that is not there, from each one before, would take long.
+        if last[match.group()] >= at:
+            kept.append(text[begin : match.start()])
+            begin = at = text.index(_QUOTES[match.group()], at) + 1
+    return " ".join([*kept, text[begin:]])
 
 
 def _foreign_cues(text: str) -> frozenset[str]:

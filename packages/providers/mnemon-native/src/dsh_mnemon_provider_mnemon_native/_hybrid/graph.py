@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from typing import Final
 
 import attrs
+
+from dsh_mnemon_provider_mnemon_native._records import Edge
+from dsh_mnemon_provider_mnemon_native._store.rows import EDGE_COLUMNS, edges_of
 
 __all__ = ("SUPERSEDED", "Reached", "links_of", "superseded")
 
@@ -43,23 +47,25 @@ def links_of(ids: Collection[str], store: sqlite3.Connection, *, why: bool) -> l
     both directions, but what supersedes is reached from what it supersedes only.
     """
     found = store.execute(
-        "WITH found (id) AS (SELECT value FROM json_each(?1)) SELECT * FROM ("
-        " SELECT source_id, target_id, edge_type, coalesce(weight, 1.0) AS weight FROM edges"
+        "WITH found (id) AS (SELECT value FROM json_each(?)) SELECT * FROM ("  # noqa: S608
+        f" SELECT {EDGE_COLUMNS} FROM edges"
         "  WHERE source_id IN found AND edge_type IN ('causal', 'semantic')"
-        " UNION"
-        " SELECT source_id, target_id, edge_type, coalesce(weight, 1.0) FROM edges"
+        f" UNION SELECT {EDGE_COLUMNS} FROM edges"
         "  WHERE target_id IN found AND edge_type IN ('causal', 'semantic', 'supersedes')"
-        ") WHERE source_id <> target_id ORDER BY weight DESC, source_id, target_id LIMIT ?2",
-        (json.dumps(list(ids)), _MOST_LINKS),
+        ") WHERE source_id <> target_id"
+        " ORDER BY coalesce(weight, 1.0) DESC, source_id, target_id",
+        (json.dumps(list(ids)),),
     )
     worth = {"causal": _CAUSE_ASKED if why else _CAUSE, "semantic": _SEMANTIC}
-    return list(_reached(found.fetchall(), frozenset(ids), worth))
+    # No LIMIT in SQL: what cannot be read must not take a place.
+    return list(_reached(islice(edges_of(found), _MOST_LINKS), frozenset(ids), worth))
 
 
 def _reached(
-    found: Iterable[tuple[str, str, str, float]], wanted: frozenset[str], worth: Mapping[str, float]
+    found: Iterable[Edge], wanted: frozenset[str], worth: Mapping[str, float]
 ) -> Iterable[Reached]:
-    for source, target, kind, weight in found:
+    for edge in found:
+        source, target, kind, weight = edge.source_id, edge.target_id, edge.type, edge.weight
         if kind == "supersedes":
             yield Reached(source, target, kind, _SUCCESSOR)
             continue
@@ -73,8 +79,8 @@ def _reached(
 def superseded(ids: Collection[str], store: sqlite3.Connection) -> frozenset[str]:
     """Return those of the insights that another one supersedes."""
     found = store.execute(
-        "SELECT DISTINCT target_id FROM edges WHERE edge_type = 'supersedes'"
+        f"SELECT {EDGE_COLUMNS} FROM edges WHERE edge_type = 'supersedes'"  # noqa: S608
         " AND source_id <> target_id AND target_id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(ids)),),
     )
-    return frozenset(id for (id,) in found)
+    return frozenset(edge.target_id for edge in edges_of(found))

@@ -13,8 +13,9 @@ from typing import Final
 
 import attrs
 
-from dsh_mnemon_provider_mnemon_native._hybrid.neighbours import COMMON, answers, spread
+from dsh_mnemon_provider_mnemon_native._hybrid.neighbours import COMMON, spread
 from dsh_mnemon_provider_mnemon_native._index.columns import Columns
+from dsh_mnemon_provider_mnemon_native._index.keeping import ASKS
 from dsh_mnemon_provider_mnemon_native._index.postings import Postings
 from dsh_mnemon_provider_mnemon_native._terms.asking import Term, characters
 
@@ -141,6 +142,13 @@ def _own(share: dict[int, float], found: Sequence[Held], columns: Columns) -> di
 
     What lies beside a find and shares no word with the question is not an answer for that.
     """
-    own = {doc for held in found for doc in held.docs}
-    own.update(answers(list(own), columns))
-    return {doc: value for doc, value in share.items() if doc in own}
+    # A term at a time: hundreds of thousands at once would keep the event loop waiting.
+    own: set[int] = set()
+    for held in found:
+        own.update(held.docs)
+    before, traits = columns.before, columns.traits
+    return {
+        doc: value
+        for doc, value in share.items()
+        if doc in own or (traits[before[doc]] & ASKS and before[doc] in own)
+    }

@@ -105,7 +105,8 @@ class Columns:
         source, created = found
         self._link(self.before[doc], 0)
         self._link(0, self.after[doc])
-        self.before[doc] = self.after[doc] = self.traits[doc] = 0
+        self.before[doc] = self.after[doc] = 0
+        self.mass[doc] = self.traits[doc] = self.words[doc] = 0
         self.count -= 1
         before = self._neighbour(source, created, doc, later=False)
         after = self._neighbour(source, created, doc, later=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from typing import Final
 
 import attrs
 
+from dsh_mnemon_provider_mnemon_native._index.prints import Prints, fingerprint
 from dsh_mnemon_provider_mnemon_native._index.signature import signature
 from dsh_mnemon_provider_mnemon_native._instants import instant
 from dsh_mnemon_provider_mnemon_native._records import Row
@@ -31,7 +31,7 @@ SPOKEN: Final = 4
 
 def content_key(content: str) -> int:
     """Return a key of 63 bits that equal contents share."""
-    return int.from_bytes(blake2b(content.encode(), digest_size=8).digest(), "big") >> 1
+    return fingerprint(content.encode())
 
 
 @attrs.frozen
@@ -50,11 +50,16 @@ class Marks:
 
 
 class Keeper:
-    """Keeps the tables of one index; a transaction of its own spans what belongs together."""
+    """Keeps the tables of one index; a transaction of its own spans what belongs together.
+
+    Attributes:
+        index: The connection to the index.
+        prints: The fingerprints of the store's rows.
+    """
 
     def __init__(self, store: sqlite3.Connection, index: sqlite3.Connection) -> None:
         self._store, self.index = store, index
-        self._rows = Rows(store)
+        self._rows, self.prints = Rows(store), Prints(store)
         self._has_vectors = "embedding" in columns_of(store)
         self.marks = self.read_marks()
 
@@ -129,7 +134,7 @@ class Keeper:
         return True
 
     def _clear(self) -> None:
-        for table in ("terms", "names", "docs"):
+        for table in ("terms", "names", "docs", "left_out"):
             self.index.execute(f"DELETE FROM {table}")  # noqa: S608 - constant
         self.marks = Marks()
 
@@ -139,12 +144,39 @@ class Keeper:
         ):
             self.add(row)
         self._sign_after(last)
+        query = "SELECT rowid FROM insights WHERE deleted_at IS NULL AND rowid > ?"
+        active = {doc for (doc,) in self._store.execute(query, (last,))}
+        read = self.index.execute("SELECT doc FROM docs WHERE doc > ?", (last,))
+        for doc in active.difference(doc for (doc,) in read):
+            self._leave_out(doc)
+
+    def _leave_out(self, doc: int) -> None:
+        print = self.prints.of(doc)
+        self.index.execute("INSERT OR REPLACE INTO left_out VALUES (?, ?)", (doc, print))
+
+    def renew(self, docs: Collection[int]) -> None:
+        """Index some rows as they are now: changed, new, unreadable, forgotten or gone."""
+        for doc in docs:
+            # Whatever there is of it: rows may have swapped their ids, and tables be at odds.
+            self.drop(doc)
+            self._drop_words(doc)
+        for doc in docs:
+            tail = "WHERE rowid = ? AND deleted_at IS NULL"
+            row = next(self._rows.select(tail, (doc,)), None)
+            if row is not None:
+                self.add(row)
+                vector = self._rows.vector(row.id)
+                if vector is not None:
+                    self.sign(doc, vector)
+            elif self._store.execute(f"SELECT 1 FROM insights {tail}", (doc,)).fetchone():  # noqa: S608
+                self._leave_out(doc)
 
     def _drop_deleted(self) -> None:
         found = self._store.execute(
             "SELECT rowid FROM insights WHERE deleted_at NOTNULL"
         ).fetchall()
-        kept = {doc for (doc,) in self.index.execute("SELECT doc FROM docs")}
+        query = "SELECT doc FROM docs UNION ALL SELECT doc FROM left_out"
+        kept = {doc for (doc,) in self.index.execute(query)}
         for (doc,) in found:
             if doc in kept:
                 self.drop(doc)
@@ -175,7 +207,7 @@ class Keeper:
         marks = field_tokens("", row.tags, row.entities)
         self.index.execute(
             "INSERT INTO docs (doc, id, source, category, importance, created, content, words,"
-            " mass, traits, signature) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " mass, traits, signature, print) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 row.rowid,
                 row.id,
@@ -188,6 +220,7 @@ class Keeper:
                 read.mass,
                 ASKS * read.asks | DATED * read.dated | SPOKEN * read.spoken,
                 vector,
+                self.prints.of(row.rowid),
             ),
         )
         labels = label_terms((*row.tags, *row.entities)) if row.tags or row.entities else ()
@@ -209,8 +242,12 @@ class Keeper:
     def drop(self, doc: int) -> None:
         """Remove an insight, if it is indexed."""
         if self.index.execute("DELETE FROM docs WHERE doc = ?", (doc,)).rowcount:
-            self.index.execute("DELETE FROM terms WHERE rowid = ?", (doc,))
-            self.index.execute("DELETE FROM names WHERE doc = ?", (doc,))
+            self._drop_words(doc)
+        self.index.execute("DELETE FROM left_out WHERE doc = ?", (doc,))
+
+    def _drop_words(self, doc: int) -> None:
+        self.index.execute("DELETE FROM terms WHERE rowid = ?", (doc,))
+        self.index.execute("DELETE FROM names WHERE doc = ?", (doc,))
 
     def sign(self, doc: int, vector: Sequence[float]) -> None:
         """Note an insight's vector."""

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import attrs
 
+from dsh_mnemon_provider_mnemon_native._index.checking import Check
 from dsh_mnemon_provider_mnemon_native._index.columns import Columns
 from dsh_mnemon_provider_mnemon_native._index.keeping import Keeper
 from dsh_mnemon_provider_mnemon_native._index.postings import Postings
@@ -113,6 +114,8 @@ class Live:
 
     def _open(self) -> None:
         try:
+            if self._path.exists() and not self._path.is_file():
+                raise sqlite3.OperationalError("it is no file")
             connection = (
                 open_to_read(self._path) or in_memory()
                 if self._read_only
@@ -125,18 +128,23 @@ class Live:
 
     def _use(self, connection: sqlite3.Connection) -> None:
         self.keeper, self.postings = Keeper(self._store, connection), Postings(connection)
+        self._check = Check(self.keeper, self._store)
         self._loaded = _Loaded()
         self._versions = (-1, -1)
         self._opened = True
 
     def _catch_up(self) -> None:
         versions = (_data_version(self._store), _data_version(self.connection))
-        if versions == self._versions:
-            return
         if versions[1] != self._versions[1]:
             self._loaded = _Loaded()
             self.keeper.marks = self.keeper.read_marks()
-        if self.keeper.catch_up(suspicious=self._versions[0] == -1):
+        changes: list[bool] = []
+        if versions != self._versions:
+            changes = [
+                self.keeper.catch_up(suspicious=self._versions[0] == -1),
+                self._check.begin(),
+            ]
+        if any([*changes, self._check.step()]):
             self._loaded = _Loaded()
         self._versions = versions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,10 +52,12 @@ class QuickIndex:
 
     def removed(self, id: str) -> None:
         """Drop a row that was forgotten in the open transaction."""
+        # A row that cannot be read is known by its number alone.
+        query = "SELECT rowid FROM insights WHERE id = ?"
+        docs = [doc for (doc,) in self._store.execute(query, (id,))]
 
         def drop() -> None:
-            doc = self._doc(id)
-            if doc is not None:
+            for doc in docs:
                 self.live.drop(doc)
 
         self.live.note(drop, deleted=1)
@@ -77,6 +79,29 @@ class QuickIndex:
     def rolled_back(self) -> None:
         """Drop what was noted."""
         self.live.rolled_back()
+
+    def among(self, ids: Iterable[str]) -> frozenset[str]:
+        """Return those of ``ids`` that are indexed."""
+        listed = json.dumps(list(ids))
+        return frozenset(
+            self._column("SELECT id FROM docs WHERE id IN (SELECT value FROM json_each(?))", listed)
+        )
+
+    def census(self) -> Mapping[str, int]:
+        """Count by category."""
+        return dict(
+            self._rows("SELECT category, count(*) FROM docs GROUP BY category ORDER BY category")
+        )
+
+    def unreadable(self) -> int:
+        """Count what was left out."""
+        (count,) = self._column("SELECT count(*) FROM left_out")
+        return int(count)
+
+    def names(self, limit: int) -> Sequence[tuple[str, int]]:
+        """Return the entities that most insights hold."""
+        query = "SELECT name, count(*) AS n FROM names GROUP BY name ORDER BY n DESC, name LIMIT ?"
+        return self._rows(query, limit)
 
     def close(self) -> None:
         """Close the file."""
@@ -220,10 +245,10 @@ class QuickIndex:
         return frozenset(json.loads(line))
 
     def _column(self, query: str, *parameters: Any) -> list[Any]:
-        def read() -> list[Any]:
-            return [value for (value,) in self.live.connection.execute(query, parameters)]
+        return [value for (value,) in self._rows(query, *parameters)]
 
-        return self.live.attempt(read)
+    def _rows(self, query: str, *parameters: Any) -> list[Any]:
+        return self.live.attempt(lambda: self.live.connection.execute(query, parameters).fetchall())
 
     def _doc(self, id: str) -> int | None:
         found = self._column("SELECT doc FROM docs WHERE id = ?", id)

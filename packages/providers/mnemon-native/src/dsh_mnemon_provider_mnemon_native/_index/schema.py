@@ -18,7 +18,7 @@ __all__ = ("FILE", "SCHEMA", "in_memory", "open_file", "open_to_read")
 
 FILE: Final = "index.db"
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """Grows with every change to the tables."""
 
 _BUSY_MS: Final = 2_000
@@ -29,8 +29,10 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE docs (
   doc INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, source TEXT NOT NULL, category TEXT NOT NULL,
   importance INTEGER NOT NULL, created REAL NOT NULL, content INTEGER NOT NULL,
-  words INTEGER NOT NULL, mass INTEGER NOT NULL, traits INTEGER NOT NULL, signature BLOB
+  words INTEGER NOT NULL, mass INTEGER NOT NULL, traits INTEGER NOT NULL, signature BLOB,
+  print INTEGER NOT NULL
 );
+CREATE TABLE left_out (doc INTEGER PRIMARY KEY, print INTEGER NOT NULL);
 CREATE INDEX docs_of_source ON docs (source, created, doc);
 CREATE INDEX docs_by_time ON docs (created DESC, id);
 CREATE INDEX docs_by_content ON docs (content);
@@ -44,7 +46,8 @@ CREATE VIRTUAL TABLE terms USING fts5 (
   stems, labels, words, marks, detail = column, columnsize = 0, tokenize = 'ascii'
 );
 """
-# `docs.doc` is the insight's rowid in mnemon.db, whose rows are never physically deleted.
+# `docs.doc` is the insight's rowid in mnemon.db, whose rows are never physically deleted. Active
+# rows that cannot be read are in `left_out`; `print` tells whether a row was changed by hand.
 # `terms` gets terms that are folded and cut already: the `ascii` tokenizer keeps all else as it is,
 # where `unicode61` of an old SQLite would fold by an old Unicode. `stems` and `labels` (tags and
 # entities) serve `hybrid`; `words` and `marks` the tokens of chapter 6, of content and of the rest.
@@ -93,10 +96,14 @@ def _uri(path: Path, mode: str) -> str:
 def in_memory(copied: sqlite3.Connection | None = None) -> sqlite3.Connection:
     """Return an index without a file, beginning with a copy of another one where there is one."""
     connection = _connect("file::memory:")
-    if copied is None:
-        _create(connection)
-    else:
-        copied.backup(connection)
+    try:
+        if copied is None:
+            _create(connection)
+        else:
+            copied.backup(connection)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -104,11 +111,12 @@ def open_to_read(path: Path) -> sqlite3.Connection | None:
     """Open an index of the present revision without writing; none where there is no such file."""
     try:
         connection = _connect(_uri(path, "ro"))
+    except sqlite3.Error:
+        return None
+    with suppress(sqlite3.Error):
         if _is_current(connection):
             return connection
-        connection.close()
-    except sqlite3.Error:
-        pass
+    connection.close()
     return None
 
 
@@ -152,7 +160,7 @@ def _make_anew(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         if not _is_current(connection):
-            for name in ("terms", "names", "docs", "facts"):
+            for name in ("terms", "names", "docs", "left_out", "facts"):
                 connection.execute(f"DROP TABLE IF EXISTS {name}")
             _create(connection)
     except BaseException:

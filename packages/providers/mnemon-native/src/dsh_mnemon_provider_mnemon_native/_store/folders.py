@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import shutil
 from pathlib import Path
 from typing import Final
 
 from dsh_mnemon_core.files import atomic_write
-from dsh_mnemon_source_memory_spaces.provider_sdk import ProviderConflict
+from dsh_mnemon_source_memory_spaces.provider_sdk import ProviderConflict, ProviderError
+from dsh_mnemon_source_memory_spaces.provider_sdk.ids import SPACE_ID
 
+from dsh_mnemon_provider_mnemon_native._store.opening import create_file
 from dsh_mnemon_provider_mnemon_native.errors import (
     InvalidInput,
     StoreExists,
     StoreMissing,
     StoreReadOnly,
+    file_error,
 )
 
 __all__ = ("DATABASE", "DEFAULT_STORE", "Folders")
@@ -24,8 +26,6 @@ __all__ = ("DATABASE", "DEFAULT_STORE", "Folders")
 DATABASE: Final = "mnemon.db"
 DEFAULT_STORE: Final = "default"
 _logger = logging.getLogger(__name__)
-
-_NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]*")
 
 
 class Folders:
@@ -40,7 +40,7 @@ class Folders:
         Raises:
             InvalidInput: It is no store name.
         """
-        if _NAME.fullmatch(store) is None:
+        if SPACE_ID.fullmatch(store) is None:
             raise InvalidInput("store", f"{store!r} is no store name")
         return self.base / "data" / store / DATABASE
 
@@ -54,15 +54,17 @@ class Folders:
             found = list((self.base / "data").iterdir())
         except OSError:
             return []
-        return sorted(f.name for f in found if _NAME.fullmatch(f.name) and f.is_dir())
+        return sorted(f.name for f in found if SPACE_ID.fullmatch(f.name) and f.is_dir())
 
     def default(self) -> str:
         """Return the store the command line tool works on when none is named."""
+        active = self.base / "active"
         try:
-            name = (self.base / "active").read_text(encoding="utf-8").strip()
+            # To read a pipe may never end.
+            name = active.read_text(encoding="utf-8").strip() if active.is_file() else ""
         except (OSError, UnicodeDecodeError):
             return DEFAULT_STORE
-        return name if _NAME.fullmatch(name) else DEFAULT_STORE
+        return name if SPACE_ID.fullmatch(name) else DEFAULT_STORE
 
     def set_default(self, store: str) -> None:
         """Make an existing store the default one."""
@@ -81,12 +83,13 @@ class Folders:
         return path
 
     def create(self, store: str) -> Path:
-        """Make the folder of a store that does not exist yet, and return where its file will lie.
+        """Make a store that does not exist yet, whole or not at all, and return its file.
 
         The command line tool expects ``data`` to be readable; the stores in it are private.
 
         Raises:
             StoreExists: The name is taken.
+            ProviderError: The folder or the file cannot be made.
         """
         path = self.database(store)
         try:
@@ -98,6 +101,11 @@ class Folders:
             ) from error
         except OSError as error:
             raise _refused(path.parent, "created", error) from error
+        try:
+            create_file(path)
+        except BaseException:
+            shutil.rmtree(path.parent, ignore_errors=True)
+            raise
         return path
 
     def check_removable(self, store: str) -> Path:
@@ -144,7 +152,5 @@ class Folders:
         _logger.info("%s is now the default store, %s", old, new)
 
 
-def _refused(folder: Path, what: str, error: OSError) -> StoreReadOnly:
-    return StoreReadOnly(
-        f"{folder} cannot be {what}: {error.strerror}", details={"file": str(folder)}
-    )
+def _refused(folder: Path, what: str, error: OSError) -> ProviderError:
+    return file_error(StoreReadOnly, folder, f"cannot be {what}: {error.strerror}")

@@ -96,18 +96,19 @@ def _rebuilding(connection: sqlite3.Connection) -> Generator[None]:
 
 def _narrow_vectors(connection: sqlite3.Connection) -> None:
     """Re-encode float64 vectors of the old line as float32; leave what does not look like one."""
-    found = connection.execute("SELECT id, embedding FROM insights WHERE embedding IS NOT NULL")
-    for id, blob in found.fetchall():
+    found = connection.execute("SELECT rowid, embedding FROM insights WHERE embedding IS NOT NULL")
+    for row, blob in found.fetchall():
         vector = _float64(blob)
         if vector is None:
-            _logger.warning("the vector of insight %s is left as it is", id)
+            _logger.warning("the vector of row %s is left as it is", row)
         else:
-            connection.execute("UPDATE insights SET embedding = ? WHERE id = ?", (pack(vector), id))
+            values = (pack(vector), row)
+            connection.execute("UPDATE insights SET embedding = ? WHERE rowid = ?", values)
     connection.execute(f"PRAGMA user_version = {USER_VERSION}")
 
 
-def _float64(blob: bytes) -> tuple[float, ...] | None:
-    if len(blob) % 8:
+def _float64(blob: object) -> tuple[float, ...] | None:
+    if not isinstance(blob, bytes) or len(blob) % 8:
         return None
     values: tuple[float, ...] = struct.unpack(f"<{len(blob) // 8}d", blob)
     fits = all(math.isfinite(value) and abs(value) <= _LARGEST_MAGNITUDE for value in values)

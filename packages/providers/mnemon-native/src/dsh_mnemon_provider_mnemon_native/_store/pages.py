@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
-from dsh_mnemon_core.errors import InputError
-from dsh_mnemon_core.sdk import digest
 from dsh_mnemon_source_memory_spaces.provider_sdk import EntityCount, SpaceStats
+from dsh_mnemon_source_memory_spaces.provider_sdk.cursor import read_cursor, write_cursor
 
 from dsh_mnemon_provider_mnemon_native._ranking import EVERYTHING, Scope
 from dsh_mnemon_provider_mnemon_native._records import Edge, Row
 from dsh_mnemon_provider_mnemon_native._store.rows import Rows
 from dsh_mnemon_provider_mnemon_native._store.transaction import Session
 
-__all__ = ("GraphPage", "RowPage", "entity_counts", "graph_page", "like", "list_page", "stats")
+__all__ = (
+    "GraphPage",
+    "RowPage",
+    "entity_counts",
+    "graph_page",
+    "like",
+    "list_page",
+    "stats",
+    "unreadable",
+)
 
 _LOOKED_AT: Final = 10_000
 """How many rows one page looks at, at most, when few of them fit."""
 
 _TOP_ENTITIES: Final = 20
+
+_EDGE_IS_SOUND: Final = (
+    "typeof(source_id) = 'text' AND typeof(target_id) = 'text'"
+    " AND typeof(weight) IN ('real', 'integer', 'null') AND coalesce(abs(weight), 0) < 9e999"
+    " AND typeof(metadata) IN ('text', 'null')"
+    " AND typeof(created_at) = 'text' AND julianday(replace(created_at, ',', '.')) NOTNULL"
+)
+"""As `edge_of` judges, as far as SQL can: it knows no text that is not UTF-8."""
+
+_GRAPH: Final = ["graph"]
+"""What a page of the graph answers; see `write_cursor`."""
 
 
 @attrs.frozen(kw_only=True)
@@ -44,27 +61,6 @@ class GraphPage:
     next_cursor: str | None = None
 
 
-def _cursor(question: Sequence[Any], place: Sequence[Any]) -> str:
-    text = json.dumps([digest(list(question))[:16], *place], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode()
-
-
-def _place(question: Sequence[Any], cursor: str, *kinds: type) -> list[Any]:
-    """Return the place in a cursor.
-
-    Raises:
-        InputError: ``cursor-invalid``; it is none of ours, or of another question.
-    """
-    place: list[Any]
-    try:
-        bound, *place = json.loads(base64.b64decode(cursor, altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError, TypeError):
-        bound, place = None, []
-    if bound != digest(list(question))[:16] or [type(value) for value in place] != list(kinds):
-        raise InputError("cursor-invalid", "this cursor is not one of this query; begin again")
-    return place
-
-
 def list_page(
     rows: Rows, *, limit: int, scope: Scope = EVERYTHING, query: str = "", cursor: str | None = None
 ) -> RowPage:
@@ -80,13 +76,13 @@ def list_page(
     Raises:
         InputError: ``cursor-invalid``.
     """
-    question = ("list", query, scope.category, scope.source)
-    place = None if cursor is None else _place(question, cursor, int, str, int)
+    question = ["list", query, scope.category, scope.source]
+    place = None if cursor is None else read_cursor(question, cursor, int, str, int)
     found: list[Row] = []
     wanted, end = query.lower(), list[Any]()
     for looked_at, row in enumerate(_ranked_after(rows, scope, place)):
         if len(found) == limit or looked_at == _LOOKED_AT:
-            return RowPage(rows=tuple(found), next_cursor=_cursor(question, end))
+            return RowPage(rows=tuple(found), next_cursor=write_cursor(question, end))
         end = [row.importance, row.created_at, row.rowid]
         if wanted in row.content.lower() or wanted in row.id.lower():
             found.append(row)
@@ -118,12 +114,12 @@ def like(rows: Rows, pattern: str, *, limit: int, scope: Scope = EVERYTHING) -> 
     tail = (
         "WHERE deleted_at IS NULL AND (?1 = '' OR content LIKE '%' || ?1 || '%')"
         " AND (?2 IS NULL OR category = ?2) AND (?3 IS NULL OR source = ?3)"
-        " ORDER BY importance DESC, created_at DESC, rowid LIMIT ?4"
+        " ORDER BY importance DESC, created_at DESC, rowid"
     )
-    return list(rows.select(tail, (pattern, scope.category, scope.source, limit)))
+    return list(islice(rows.select(tail, (pattern, scope.category, scope.source)), limit))
 
 
-def graph_page(rows: Rows, *, limit: int, cursor: str | None = None) -> GraphPage:
+def graph_page(session: Session, *, limit: int, cursor: str | None = None) -> GraphPage:
     """Return a page of active insights, newest first, and their outgoing edges to active ones.
 
     Raises:
@@ -131,54 +127,48 @@ def graph_page(rows: Rows, *, limit: int, cursor: str | None = None) -> GraphPag
     """
     tail, values = "WHERE deleted_at IS NULL", list[Any]()
     if cursor is not None:
-        created, rowid = _place(("graph",), cursor, str, int)
+        created, rowid = read_cursor(_GRAPH, cursor, str, int)
         tail += " AND created_at <= ? AND (created_at < ? OR rowid < ?)"
         values = [created, created, rowid]
-    tail += " ORDER BY created_at DESC, rowid DESC LIMIT ?"
-    found = list(rows.select(tail, (*values, limit + 1)))
+    tail += " ORDER BY created_at DESC, rowid DESC"
+    found = list(islice(session.rows.select(tail, values), limit + 1))
     page, more = found[:limit], found[limit:]
-    edges = rows.outgoing([row.id for row in page])
-    active = set(rows.active(edge.target_id for edge in edges))
+    edges = session.rows.outgoing([row.id for row in page])
+    active = session.index.among({edge.target_id for edge in edges})
     return GraphPage(
         rows=tuple(page),
         edges=tuple(edge for edge in edges if edge.target_id in active),
-        next_cursor=_cursor(("graph",), (page[-1].created_at, page[-1].rowid)) if more else None,
+        next_cursor=write_cursor(_GRAPH, [page[-1].created_at, page[-1].rowid]) if more else None,
     )
 
 
-def entity_counts(session: Session, limit: int, offset: int = 0) -> Sequence[EntityCount]:
+def entity_counts(session: Session, limit: int) -> Sequence[EntityCount]:
     """Return the entities that most active insights name, equal ones by name."""
-    found = session.connection.execute(
-        "SELECT value, count(DISTINCT insights.id) AS named FROM insights, json_each("
-        " CASE WHEN json_valid(entities) THEN entities ELSE '[]' END)"
-        " WHERE deleted_at IS NULL AND entities <> '[]' AND type = 'text'"
-        " GROUP BY value ORDER BY named DESC, value LIMIT ? OFFSET ?",
-        (limit, offset),
-    )
+    found = session.index.names(limit)
     return [EntityCount(entity=entity, count=count) for entity, count in found]
 
 
+def unreadable(session: Session) -> int:
+    """Count the active insights and the edges that cannot be read; looks at every edge."""
+    query = f"SELECT count(*) FROM edges WHERE NOT ({_EDGE_IS_SOUND})"  # noqa: S608 - constant
+    (edges,) = session.connection.execute(query).fetchone()
+    return session.index.unreadable() + int(edges)
+
+
 def stats(session: Session) -> SpaceStats:
-    """Count what a store holds."""
-    execute = session.connection.execute
-    (active, deleted) = execute(
-        "SELECT (SELECT count(*) FROM insights WHERE deleted_at IS NULL),"
-        " (SELECT count(*) FROM insights WHERE deleted_at NOTNULL)"
+    """Count what a store holds; insights that cannot be read are not among them."""
+    (deleted, edges, logged) = session.connection.execute(
+        "SELECT (SELECT count(*) FROM insights WHERE deleted_at NOTNULL),"
+        " (SELECT count(*) FROM edges), (SELECT count(*) FROM oplog)"
     ).fetchone()
-    (edges, logged) = execute(
-        "SELECT (SELECT count(*) FROM edges), (SELECT count(*) FROM oplog)"
-    ).fetchone()
-    categories = execute(
-        "SELECT category, count(*) FROM insights WHERE deleted_at IS NULL GROUP BY category"
-        " ORDER BY category"
-    )
+    categories = session.index.census()
     return SpaceStats(
-        total_insights=active,
+        total_insights=sum(categories.values()),
         deleted_insights=deleted,
         edge_count=edges,
         oplog_count=logged,
         db_size_bytes=_size(session.path),
-        by_category=dict(categories.fetchall()),
+        by_category=dict(categories),
         top_entities=tuple(entity_counts(session, _TOP_ENTITIES)),
     )
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any, Final
 
 from dsh_mnemon_source_memory_spaces.provider_sdk import ProviderNotFound
@@ -17,7 +19,7 @@ from dsh_mnemon_provider_mnemon_native._records import Edge, Row
 from dsh_mnemon_provider_mnemon_native._store.schema import columns_of
 from dsh_mnemon_provider_mnemon_native._vectors import unpack
 
-__all__ = ("COLUMNS", "Rows", "row_of")
+__all__ = ("COLUMNS", "EDGE_COLUMNS", "Rows", "edge_of", "edges_of", "row_of")
 
 _logger = logging.getLogger(__name__)
 
@@ -42,24 +44,48 @@ COLUMNS: Final = (
 
 # The `+` below keeps SQLite from reading all active rows for a list of more than a few ids.
 _CHUNK: Final = 500
-_EDGE: Final = "rowid, source_id, target_id, edge_type, weight, metadata, created_at"
+
+EDGE_COLUMNS: Final = "rowid, source_id, target_id, edge_type, weight, metadata, created_at"
+"""What `edge_of` reads, in this order."""
 
 
-def _strings(text: str | None) -> tuple[str, ...]:
-    if text == "[]" or not text:
+def _text(name: str, value: Any) -> str:
+    """Return a value that is text; a BLOB, and text that is no UTF-8, come as bytes."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is no text")
+    return value
+
+
+def _whole(name: str, value: Any) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{name} is no whole number")
+    return value
+
+
+def _strings(name: str, value: Any) -> tuple[str, ...]:
+    if value == "[]" or not value:
         return ()
     try:
-        values = list_of(json.loads(text))
-    except ValueError:
+        values = list_of(json.loads(_text(name, value)))
+    except (ValueError, RecursionError):
         return ()
-    return tuple(value for value in values if isinstance(value, str))
+    return tuple(value for value in values if isinstance(value, str) and _is_unicode(value))
 
 
-def _time(text: str | None) -> str | None:
+def _is_unicode(text: str) -> bool:
+    """Whether a text holds no half characters, which JSON can escape (D52)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _time(value: Any) -> str | None:
     with suppress(ValueError):
-        if text is not None:
-            instant(text)
-            return text
+        if isinstance(value, str):
+            instant(value)
+            return value
     return None
 
 
@@ -67,42 +93,66 @@ def row_of(values: Sequence[Any]) -> Row:
     """Make a `Row` of the values of `COLUMNS`.
 
     Raises:
+        TypeError: A value is not of the type it must have.
         ValueError: ``created_at`` or ``updated_at`` is no time.
     """
     rowid, id, content, category, importance, tags, entities, source, accesses = values[:9]
     created, updated, stored, deleted, accessed, effective = values[9:]
-    instant(created)
+    instant(_text("created_at", created))
     if updated != created:
-        instant(updated)
+        instant(_text("updated_at", updated))
     return Row(
         rowid=rowid,
-        id=id,
-        content=content,
-        category="general" if category is None else category,
-        importance=3 if importance is None else importance,
-        tags=_strings(tags),
-        entities=_strings(entities),
-        source="user" if source is None else source,
-        access_count=accesses or 0,
+        id=_text("id", id),
+        content=_text("content", content),
+        category="general" if category is None else _text("category", category),
+        importance=3 if importance is None else _whole("importance", importance),
+        tags=_strings("tags", tags),
+        entities=_strings("entities", entities),
+        source="user" if source is None else _text("source", source),
+        access_count=accesses if isinstance(accesses, int) else 0,
         created_at=created,
         updated_at=updated,
-        stored_at=stored,
+        stored_at=stored if isinstance(stored, str) else None,
         deleted_at=deleted,
         last_accessed_at=_time(accessed),
-        effective_importance=0.5 if effective is None else effective,
+        effective_importance=effective if isinstance(effective, (int, float)) else 0.5,
     )
 
 
-def _edge_of(values: Sequence[Any]) -> Edge:
+def edge_of(values: Sequence[Any]) -> Edge:
+    """Make an `Edge` of the values of `EDGE_COLUMNS`.
+
+    Raises:
+        TypeError: A value is not of the type it must have.
+        ValueError: The weight is infinite, or ``created_at`` no time.
+    """
     _, source, target, kind, weight, metadata, created = values
+    if weight is None:
+        weight = 1.0
+    elif not math.isfinite(weight):
+        raise ValueError("weight is infinite")
+    instant(_text("created_at", created))
     return Edge(
-        source_id=source,
-        target_id=target,
-        type=kind,
-        weight=1.0 if weight is None else weight,
-        metadata=metadata or "{}",
+        source_id=_text("source_id", source),
+        target_id=_text("target_id", target),
+        type=_text("edge_type", kind),
+        weight=weight,
+        metadata="{}" if metadata is None else _text("metadata", metadata) or "{}",
         created_at=created,
     )
+
+
+def edges_of(found: Iterable[Sequence[Any]]) -> Iterator[Edge]:
+    """Make edges of rows of `EDGE_COLUMNS`; one that cannot be read is left out."""
+    for values in found:
+        with suppress(TypeError, ValueError):
+            yield edge_of(values)
+
+
+def _rowid(values: Sequence[Any]) -> int:
+    rowid: int = values[0]
+    return rowid
 
 
 def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -110,11 +160,7 @@ def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 class Rows:
-    """Reads of one connection; a row whose times cannot be read is left out and reported once.
-
-    Attributes:
-        unreadable: Ids of the rows that were left out.
-    """
+    """Reads of one connection; what cannot be read is left out, an insight reported once."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         present = columns_of(connection)
@@ -124,7 +170,7 @@ class Rows:
         )
         self._connection = connection
         self._vectors = "embedding" in present
-        self.unreadable: set[str] = set()
+        self._reported: set[int] = set()
 
     def select(self, tail: str, parameters: Sequence[Any] = ()) -> Iterator[Row]:
         """Read rows; ``tail`` is what follows ``FROM insights`` and holds no outside text."""
@@ -133,12 +179,12 @@ class Rows:
             try:
                 yield row_of(values)
             except (TypeError, ValueError) as error:
-                self._report(str(values[1]), error)
+                self._report(values[0], error)
 
-    def _report(self, id: str, error: Exception) -> None:
-        if id not in self.unreadable:
-            self.unreadable.add(id)
-            _logger.warning("insight %s is left out: %s", id, error)
+    def _report(self, rowid: int, error: Exception) -> None:
+        if rowid not in self._reported:
+            self._reported.add(rowid)
+            _logger.warning("the insight of row %s is left out: %s", rowid, error)
 
     def one(self, id: str) -> Row | None:
         """Return the active insight with this id."""
@@ -187,49 +233,32 @@ class Rows:
             if vector is not None:
                 yield id, vector
 
-    def without_vector(self) -> Iterator[tuple[str, str]]:
-        """Yield id and content of active insights without a vector, important ones first."""
-        yield from self._connection.execute(
-            "SELECT id, content FROM insights WHERE deleted_at IS NULL AND embedding IS NULL"
-            " ORDER BY importance DESC, created_at DESC"
-        )
-
     def incident(self, id: str) -> list[Edge]:
         """Return the edges from and to one insight, in the order they were written."""
         # Two index look-ups; OR would make SQLite sort what is nearly sorted anyway.
         query = (
-            f"SELECT {_EDGE} FROM edges WHERE source_id = ?1 UNION ALL"  # noqa: S608 - constant
-            f" SELECT {_EDGE} FROM edges WHERE target_id = ?1 AND source_id <> ?1"
+            f"SELECT {EDGE_COLUMNS} FROM edges WHERE source_id = ?1 UNION ALL"  # noqa: S608 - constant
+            f" SELECT {EDGE_COLUMNS} FROM edges WHERE target_id = ?1 AND source_id <> ?1"
         )
         found = self._connection.execute(query, (id,)).fetchall()
-        return [_edge_of(values) for values in sorted(found)]
+        return list(edges_of(sorted(found, key=_rowid)))
 
     def arcs(self, id: str, type: str | None = None) -> list[tuple[str, str]]:
         """Return the other ends and the types of the edges around one insight, like `incident`."""
-        found = self._connection.execute(
-            "SELECT rowid, target_id, edge_type FROM edges WHERE source_id = ?1 UNION ALL"
-            " SELECT rowid, source_id, edge_type FROM edges"
-            " WHERE target_id = ?1 AND source_id <> ?1",
-            (id,),
-        ).fetchall()
-        found.sort()
-        return [(other, kind) for _, other, kind in found if type in {None, kind}]
+        return [
+            (edge.target_id if edge.source_id == id else edge.source_id, edge.type)
+            for edge in self.incident(id)
+            if type in {None, edge.type}
+        ]
 
     def outgoing(self, ids: Sequence[str]) -> list[Edge]:
         """Return the edges that begin at some insights, in the order they were written."""
         found: list[tuple[Any, ...]] = []
         for chunk in _chunks(ids):
             marks = ",".join("?" * len(chunk))
-            query = f"SELECT {_EDGE} FROM edges WHERE source_id IN ({marks})"  # noqa: S608 - marks
+            query = f"SELECT {EDGE_COLUMNS} FROM edges WHERE source_id IN ({marks})"  # noqa: S608 - marks
             found += self._connection.execute(query, chunk)
-        return [_edge_of(values) for values in sorted(found)]
-
-    def active(self, ids: Iterable[str]) -> Iterator[str]:
-        """Yield those of ``ids`` that are active insights."""
-        for chunk in _chunks(list(set(ids))):
-            marks = ",".join("?" * len(chunk))
-            query = f"SELECT id FROM insights WHERE +deleted_at IS NULL AND id IN ({marks})"  # noqa: S608
-            yield from (id for (id,) in self._connection.execute(query, chunk))
+        return list(edges_of(sorted(found, key=_rowid)))
 
     def degree(self, id: str) -> int:
         """Count the edges from and to one insight; an edge to itself counts twice."""
@@ -245,26 +274,22 @@ class Rows:
 
         Newest by ``created_at``, then by rowid; the index holds such ties the other way round.
         """
-        select = "SELECT id, created_at FROM insights INDEXED BY idx_insights_active_created"
-        execute = self._connection.execute
-        found: list[tuple[str, str]] = execute(
-            f"{select} WHERE deleted_at IS NULL AND created_at >= ?"
-            " ORDER BY created_at DESC LIMIT ?",
-            (since, limit + 1),
-        ).fetchall()
-        times = dict.fromkeys(time for _, time in found)
+        active = "INDEXED BY idx_insights_active_created WHERE deleted_at IS NULL"
+        # No LIMIT in SQL: what cannot be read must not take a place.
+        late = self.select(f"{active} AND created_at >= ? ORDER BY created_at DESC", (since,))
+        found = list(islice(late, limit + 1))
+        times = dict.fromkeys(row.created_at for row in found)
         if len(times) < len(found):
-            tied = (
-                f"{select} WHERE deleted_at IS NULL AND created_at = ? ORDER BY rowid DESC LIMIT ?"
-            )
-            found = [row for time in times for row in execute(tied, (time, limit + 1))]
-        return [(id, time) for id, time in found if id != exclude][:limit]
+            tied = f"{active} AND created_at = ? ORDER BY rowid DESC"
+            found = [row for time in times for row in islice(self.select(tied, (time,)), limit + 1)]
+        return [(row.id, row.created_at) for row in found if row.id != exclude][:limit]
 
     def newest_of(self, source: str, *, exclude: str, limit: int) -> list[tuple[str, str]]:
         """Return id and content of the newest active others of one source, like `newest`."""
-        return self._connection.execute(
-            "SELECT id, content FROM insights INDEXED BY idx_insights_active_source_created"
+        found = self.select(
+            "INDEXED BY idx_insights_active_source_created"
             " WHERE deleted_at IS NULL AND source = ? AND id <> ?"
-            " ORDER BY created_at DESC, rowid DESC LIMIT ?",
-            (source, exclude, limit),
-        ).fetchall()
+            " ORDER BY created_at DESC, rowid DESC",
+            (source, exclude),
+        )
+        return [(row.id, row.content) for row in islice(found, limit)]

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 
 from dsh_mnemon_provider_mnemon_native._ranking import Index
-from dsh_mnemon_provider_mnemon_native._store.flushing import Flusher
 from dsh_mnemon_provider_mnemon_native._store.opening import (
     BUSY_TIMEOUT_MS,
     open_to_read,
@@ -52,7 +51,6 @@ def open_session(
             index=index(connection, path.parent, read_only),
             clock=clock,
             new_id=new_id,
-            flusher=Flusher(path),
             read_only=read_only,
         )
 
@@ -61,7 +59,5 @@ def _writable(path: Path, now: datetime, patience_ms: int) -> sqlite3.Connection
     try:
         return open_to_write(path, now, patience_ms=patience_ms)
     except StoreReadOnly:
-        if not path.is_file():
-            raise
-    _logger.info("%s is opened for reading only", path)
-    return None
+        _logger.info("%s is opened for reading only", path)
+        return None

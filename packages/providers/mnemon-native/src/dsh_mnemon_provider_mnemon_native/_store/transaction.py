@@ -16,12 +16,14 @@ from dsh_mnemon_provider_mnemon_native._instants import stamp
 from dsh_mnemon_provider_mnemon_native._oplog import write_log
 from dsh_mnemon_provider_mnemon_native._ranking import Index
 from dsh_mnemon_provider_mnemon_native._records import Row
-from dsh_mnemon_provider_mnemon_native._store.flushing import Flusher
 from dsh_mnemon_provider_mnemon_native._store.rows import Rows
 from dsh_mnemon_provider_mnemon_native._vectors import pack
-from dsh_mnemon_provider_mnemon_native.errors import StoreReadOnly, translating
+from dsh_mnemon_provider_mnemon_native.errors import StoreReadOnly, file_error, translating
 
 __all__ = ("Session", "Transaction", "compact")
+
+_NORMAL: Final = 1
+"""``PRAGMA synchronous``: a commit is in the log, and synced along with the next full one."""
 
 _BATCH_CACHE_KIB: Final = 65_536
 _BATCH_LOG_PAGES: Final = 16_000
@@ -48,7 +50,6 @@ class Session:
     index: Index
     clock: Callable[[], datetime]
     new_id: Callable[[], str]
-    flusher: Flusher
     read_only: bool = False
     after_commit: Callable[[Collection[str]], None] = lambda ids: None
 
@@ -65,8 +66,11 @@ class Session:
 
     @contextmanager
     def hurried(self, patience_ms: int) -> Generator[None]:
-        """Wait less long for another process's lock."""
-        with self._setting("busy_timeout", patience_ms):
+        """Wait less long for another process's lock, and not for the disk.
+
+        For what nobody is told of: the death of the machine may undo it.
+        """
+        with self._setting("busy_timeout", patience_ms), self._setting("synchronous", _NORMAL):
             yield
 
     @contextmanager
@@ -88,18 +92,14 @@ class Session:
             self.connection.execute(f"PRAGMA {name} = {usual}")
 
     @contextmanager
-    def writing(self, *, synced: bool = False) -> Generator[Transaction]:
+    def writing(self) -> Generator[Transaction]:
         """Hold the write lock; commit at the end, take everything back for an exception.
 
-        A commit outlives the death of the process at once. With ``synced`` it is on the disk before
-        it is acknowledged, otherwise some milliseconds later.
+        What is committed is on the disk.
         """
         if self.read_only:
-            raise StoreReadOnly(
-                f"{self.path} is open for reading only", details={"file": str(self.path)}
-            )
+            raise file_error(StoreReadOnly, self.path, "is open for reading only")
         with translating(self.path):
-            self.connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
             self.connection.execute("BEGIN IMMEDIATE")
             transaction = Transaction(self)
             try:
@@ -112,8 +112,6 @@ class Session:
                     self.connection.execute("ROLLBACK")
                 self.index.rolled_back()
                 raise
-        if not synced:
-            self.flusher.request()
         self.index.committed()
         self.after_commit(transaction.touched)
 
@@ -162,15 +160,6 @@ class Transaction:
         if vector is not None:
             self.index.embedded(row.id, vector)
         return written
-
-    def embed(self, id: str, vector: Sequence[float], time: str) -> None:
-        """Store the vector of an insight."""
-        self._execute(
-            "UPDATE insights SET embedding = ?, updated_at = ? WHERE id = ?",
-            (pack(vector), time, id),
-        )
-        self.touched.add(id)
-        self.index.embedded(id, vector)
 
     def weigh(self, id: str, effective_importance: float) -> None:
         """Store the effective importance of an insight."""
@@ -237,6 +226,9 @@ class Transaction:
             " WHERE id = ?3",
             (accesses, time, id),
         )
+        row = self.rows.one(id)
+        if row is not None:
+            self.index.changed(row)
 
     def log(self, operation: str, id: str | None, detail: str) -> None:
         """Add an entry to the store's own log."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -16,6 +18,8 @@ from anyio.lowlevel import EventLoopToken, checkpoint_if_cancelled, current_toke
 __all__ = ("Worker",)
 
 T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
 
 
 class _Job(Generic[T]):
@@ -45,6 +49,19 @@ def _wake(done: anyio.Event, token: EventLoopToken) -> None:
     # The loop may have ended under its caller.
     with suppress(RunFinishedError):
         from_thread.run_sync(done.set, token=token)
+
+
+def _unasked(call: Callable[[], None]) -> None:
+    """Run a call nobody waits for; log where it failed, but not what the error says.
+
+    Its words may hold whatever was worked on.
+    """
+    try:
+        call()
+    except Exception as error:
+        *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+        place = f"{frame.f_code.co_filename}:{line}"
+        _logger.error("background work failed: %s at %s", type(error).__qualname__, place)
 
 
 def _nobody_waits() -> None:
@@ -84,8 +101,8 @@ class Worker:
         return job.result
 
     def later(self, call: Callable[[], None]) -> None:
-        """Run a call after those that wait, without anybody waiting for it; it must not raise."""
-        self._put(_Job(call, _nobody_waits))
+        """Run a call after those that wait, without anybody waiting for it; a failure is logged."""
+        self._put(_Job(partial(_unasked, call), _nobody_waits))
 
     async def aclose(self) -> None:
         """Let what waits end, then end the thread."""

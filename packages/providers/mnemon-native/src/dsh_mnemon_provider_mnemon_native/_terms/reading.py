@@ -75,7 +75,8 @@ _DATED: Final = re.compile(
     r"|march|april|may|june|july|august|september|october|november|december|\d{4}"
     r"|\d+(?:st|nd|rd|th))s?\b"
     r"|[昨今明前后後]天|[昨今明]晚|[去今明前]年|[上下本这這]个?個?[周週月]|星期|周末|週末|[早晚]上|[上中下]午"
-    r"|[\d一二三四五六七八九十]+[年月日号號点點]|小时|小時|分钟|分鐘",
+    # One digit will do; a run of them would be read again from each of its digits.
+    r"|[\d一二三四五六七八九十][年月日号號点點]|小时|小時|分钟|分鐘",
     re.IGNORECASE,
 )
 # A name of up to three words, a colon, and something said; no clock time, no address.

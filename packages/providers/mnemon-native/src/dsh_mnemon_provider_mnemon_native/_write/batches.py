@@ -76,7 +76,7 @@ class Importing:
             ProviderError: This transaction failed; those before hold.
         """
         self._pending = {}
-        with session.roomy(), session.writing(synced=True) as writing:
+        with session.roomy(), session.writing() as writing:
             if self._steps is None:
                 self._steps = self._all_steps(stamp(writing.now()))
             end, more = monotonic() + _HELD_SECONDS, False
@@ -118,7 +118,7 @@ def write_exactly(
     session: Session, insights: Sequence[NewInsight], vectors: Vectors, retention: Retention
 ) -> list[Written]:
     """Write archived originals, all or none; one outcome for each, in order."""
-    with session.writing(synced=True) as writing:
+    with session.writing() as writing:
         results = {
             place: write_entry(writing, Entry(insight=insight), vectors[place], writing.now())
             for place, insight in enumerate(insights)

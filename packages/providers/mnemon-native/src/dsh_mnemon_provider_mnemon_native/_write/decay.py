@@ -10,11 +10,13 @@ from dsh_mnemon_provider_mnemon_native._instants import instant
 from dsh_mnemon_provider_mnemon_native._records import Row
 from dsh_mnemon_provider_mnemon_native._store.transaction import Transaction
 
-__all__ = ("IMMUNE_ACCESSES", "days_since", "effective_importance", "is_immune", "weigh")
+__all__ = ("IMMUNE_ACCESSES", "IMMUNE_IMPORTANCE", "days_since", "effective_importance", "weigh")
 
 _BASE: Final = {5: 1.0, 4: 0.8, 3: 0.5, 2: 0.3}
 _LOWEST: Final = 0.15
 _HALF_LIFE: Final = 30
+_FURTHEST: Final = -100
+"""Half-lives ahead from which on the future counts alike; a number has no room for all of them."""
 _DAY: Final = 86_400
 
 IMMUNE_IMPORTANCE: Final = 4
@@ -31,13 +33,8 @@ def effective_importance(importance: int, accesses: int, days: float, edges: int
     """Return importance × use × age × connections; it halves every 30 days."""
     base = _BASE.get(importance, _LOWEST)
     use = max(1.0, math.log(1 + accesses))
-    age = math.pow(0.5, days / _HALF_LIFE)
+    age = math.pow(0.5, max(days / _HALF_LIFE, _FURTHEST))
     return base * use * age * (1 + 0.1 * min(edges, 5))
-
-
-def is_immune(importance: int, accesses: int) -> bool:
-    """Whether an insight is never pruned."""
-    return importance >= IMMUNE_IMPORTANCE or accesses >= IMMUNE_ACCESSES
 
 
 def weigh(writing: Transaction, row: Row, now: datetime) -> float:

@@ -1,10 +1,10 @@
-"""Insights and edges to import, read and checked as a whole (spec/mnemon-native.md §11). Pure."""
+"""Insights and edges to import, checked as a whole (spec/mnemon-native.md §11). Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import attrs
 from dsh_mnemon_source_memory_spaces.provider_sdk import DraftEdge, DraftInsight
@@ -22,9 +22,8 @@ from dsh_mnemon_provider_mnemon_native._write.limits import (
 )
 from dsh_mnemon_provider_mnemon_native.errors import InvalidInput
 
-__all__ = ("SCHEMA_VERSION", "Draft", "Entry", "checked", "read_draft")
+__all__ = ("Draft", "Entry", "checked")
 
-SCHEMA_VERSION: Final = "1"
 _SOURCE: Final = "import"
 
 
@@ -120,53 +119,3 @@ def checked(
         with _at(f"edges[{place}]"):
             _check_edge(edge, len(insights))
     return Draft(entries=tuple(entries), edges=tuple(edges))
-
-
-def _typed(value: Any, field: str, *types: type) -> Any:
-    if value is not None and (not isinstance(value, types) or isinstance(value, bool)):
-        raise InvalidInput(field, f"{field} is not of the type it should have")
-    return value
-
-
-def _strings(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    values = _typed(data.get(field), field, list, tuple) or ()
-    return tuple(_typed(value, field, str) or "" for value in values)
-
-
-def _insight(data: Any) -> DraftInsight:
-    fields: Mapping[str, Any] = _typed(data, "insight", Mapping) or {}
-    return DraftInsight(
-        content=_typed(fields.get("content"), "content", str) or "",
-        category=_typed(fields.get("category"), "category", str),
-        importance=_typed(fields.get("importance"), "importance", int),
-        tags=_strings(fields, "tags"),
-        entities=_strings(fields, "entities"),
-        source=_typed(fields.get("source"), "source", str),
-        created_at=_typed(fields.get("created_at"), "created_at", str),
-    )
-
-
-def _edge(data: Any) -> DraftEdge:
-    fields: Mapping[str, Any] = _typed(data, "edge", Mapping) or {}
-    return DraftEdge(
-        source_index=_typed(fields.get("source_index"), "source_index", int) or 0,
-        target_index=_typed(fields.get("target_index"), "target_index", int) or 0,
-        edge_type=_typed(fields.get("edge_type"), "edge_type", str) or "",
-        weight=_typed(fields.get("weight"), "weight", int, float) or 0.0,
-        reason=_typed(fields.get("reason"), "reason", str),
-    )
-
-
-def read_draft(data: Any, *, diff: bool = True) -> Draft:
-    """Read a draft from its JSON; unknown keys are ignored.
-
-    Raises:
-        InvalidInput: It is no draft of version 1, or breaks a limit.
-    """
-    fields: Mapping[str, Any] = _typed(data, "draft", Mapping) or {}
-    if fields.get("schema_version") != SCHEMA_VERSION:
-        raise InvalidInput("schema_version", f"a draft has schema_version {SCHEMA_VERSION!r}")
-    insights = _typed(fields.get("insights"), "insights", list, tuple) or ()
-    edges = _typed(fields.get("edges"), "edges", list, tuple) or ()
-    source = _typed(fields.get("source"), "source", str)
-    return checked([*map(_insight, insights)], [*map(_edge, edges)], source=source, diff=diff)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final
 
 from dsh_mnemon_provider_mnemon_native._write.limits import EntityMode
@@ -21,7 +21,8 @@ _PATTERNS: Final = tuple(
         r"(?:^|[\s\"'`(])([.\w/-]+\.\w{1,10})(?:[\s\"'`),.]|\Z)",
         r"(https?://[^\s\"'<>)]+)",
         r"@([A-Za-z_]\w+)",
-        r"[《「]([^》」]+)[》」]",
+        # What no mark closes is read once, up to the end, and not from each mark that opens it.
+        r"[《「](?:([^》」]+)[》」]|[^》」]*\Z)",
     )
 )
 _RUN: Final = re.compile(r"[A-Za-z0-9]+")
@@ -49,7 +50,8 @@ _DICTIONARY: Final = frozenset(_DICTIONARY_TEXT.split())
 
 def _candidates(text: str, known: Known) -> Iterator[str]:
     for pattern in _PATTERNS:
-        yield from (word for word in pattern.findall(text) if word not in _NOT_ACRONYMS)
+        found: Iterable[str] = filter(None, pattern.findall(text))
+        yield from (word for word in found if word not in _NOT_ACRONYMS)
     runs = _RUN.findall(text)
     yield from (word for word in runs if word in _DICTIONARY)
     capitalised = _CAPITALISED.findall(text)

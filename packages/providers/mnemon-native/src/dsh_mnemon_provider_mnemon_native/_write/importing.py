@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final, Literal, TypeAlias, TypeVar
 
 import attrs
@@ -140,15 +140,14 @@ def _read_stretch(
     chain: list[str], source: str, times: Collection[str], writing: Transaction
 ) -> None:
     """Read a source's active ids by time and rowid, from one before the new ones to one after."""
-    execute = writing.session.connection.execute
-    query = "SELECT id FROM insights WHERE deleted_at IS NULL AND source = ? AND created_at"
+    select = writing.rows.select
+    tail = "WHERE deleted_at IS NULL AND source = ? AND created_at"
     first, last = min(times), max(times)
-    parts = (
-        (f"{query} < ? ORDER BY created_at DESC, rowid DESC LIMIT 1", (source, first)),
-        (f"{query} BETWEEN ? AND ? ORDER BY created_at, rowid", (source, first, last)),
-        (f"{query} > ? ORDER BY created_at, rowid LIMIT 1", (source, last)),
-    )
-    chain += [id for part, values in parts for (id,) in execute(part, values)]
+    before = select(f"{tail} < ? ORDER BY created_at DESC, rowid DESC", (source, first))
+    between = select(f"{tail} BETWEEN ? AND ? ORDER BY created_at, rowid", (source, first, last))
+    after = select(f"{tail} > ? ORDER BY created_at, rowid", (source, last))
+    parts = (islice(before, 1), between, islice(after, 1))
+    chain += [row.id for part in parts for row in part]
 
 
 def _around(chain: Sequence[str], new: Collection[str]) -> list[tuple[str, str]]:

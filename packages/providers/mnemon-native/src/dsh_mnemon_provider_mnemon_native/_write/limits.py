@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 import attrs
+from dsh_mnemon_source_memory_spaces.provider_sdk import CATEGORIES
 
-from dsh_mnemon_provider_mnemon_native._records import CATEGORIES
 from dsh_mnemon_provider_mnemon_native.errors import InvalidInput, TextNotUnicode
 
 __all__ = (

@@ -11,9 +11,9 @@ from dsh_mnemon_source_memory_spaces.provider_sdk import ProviderNotFound
 from dsh_mnemon_provider_mnemon_native._instants import stamp
 from dsh_mnemon_provider_mnemon_native._records import EDGE_TYPES
 from dsh_mnemon_provider_mnemon_native._store.transaction import Transaction, compact
-from dsh_mnemon_provider_mnemon_native.errors import InvalidInput
+from dsh_mnemon_provider_mnemon_native.errors import InvalidInput, SelfLink
 
-__all__ = ("Link", "check_edge_type", "forget", "link")
+__all__ = ("Link", "check_edge_type", "check_ends", "forget", "link")
 
 
 @attrs.frozen(kw_only=True)
@@ -31,6 +31,12 @@ def check_edge_type(type: str) -> None:
     """Refuse a type of edge there is not."""
     if type not in EDGE_TYPES:
         raise InvalidInput("type", f"an edge is one of {', '.join(EDGE_TYPES)}")
+
+
+def check_ends(source: str, target: str) -> None:
+    """Refuse to join an insight to itself; the engine allows it, as the command line tool does."""
+    if source == target:
+        raise SelfLink("target_id", "a memory is not linked to itself; name two different ones")
 
 
 def link(

@@ -53,7 +53,8 @@ def _in_word(character: str) -> bool:
 
 def _is_negated(text: str) -> bool:
     for match in _NEGATION.finditer(text):
-        before, after = text[: match.start()][-1:], text[match.end() :][:1]
+        start, end = match.span()
+        before, after = text[max(start - 1, 0) : start], text[end : end + 1]
         ends_a_word = match.group()[:2].lower() == "n'" or match.group()[:2].lower() == "n’"
         if (not before or ends_a_word or not _in_word(before)) and not (after and _in_word(after)):
             return True

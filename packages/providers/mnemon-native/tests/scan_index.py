@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 import attrs
-
 from dsh_mnemon_provider_mnemon_native._instants import instant
 from dsh_mnemon_provider_mnemon_native._ranking import EVERYTHING, Scope, Scored
 from dsh_mnemon_provider_mnemon_native._records import Row
@@ -88,6 +88,25 @@ class ScanIndex:
     def close(self) -> None:
         """Forget what was read."""
         self._read = None
+
+    def among(self, ids: Iterable[str]) -> frozenset[str]:
+        """Return those that are read."""
+        return frozenset(self._entries().keys() & set(ids))
+
+    def census(self) -> Mapping[str, int]:
+        """Count by category."""
+        return dict(sorted(Counter(e.row.category for e in self._entries().values()).items()))
+
+    def unreadable(self) -> int:
+        """Count the active rows that are not read."""
+        query = "SELECT count(*) FROM insights WHERE deleted_at IS NULL"
+        (count,) = self._connection.execute(query).fetchone()
+        return int(count) - len(self._entries())
+
+    def names(self, limit: int) -> Sequence[tuple[str, int]]:
+        """Return the entities that most insights hold."""
+        held = Counter(name for e in self._entries().values() for name in {*e.row.entities})
+        return sorted(held.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def _entries(self) -> dict[str, _Entry]:
         if self._read is None:
