@@ -83,6 +83,7 @@ class Room:
     alpha: ReferenceService
     beta: ReferenceService
     clock: VirtualClock
+    context: SourceContext
     key: str = f"source:{ENTRY}"
     scope: OperationScope = attrs.field(factory=lambda: OperationScope(storage="custom"))
 
@@ -170,7 +171,7 @@ def make_room(tmp_path: Path, clock: VirtualClock) -> Callable[..., Room]:
         )
         source = definition.create(context)
         assert isinstance(source, MemorySpacesSource)
-        return Room(source, native, alpha, beta, clock)
+        return Room(source, native, alpha, beta, clock, context)
 
     return make
 

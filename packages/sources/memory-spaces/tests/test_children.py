@@ -130,7 +130,7 @@ async def test_a_native_child_gets_what_is_native(root: Context, tmp_path: Path)
 
 
 async def test_a_factory_that_fails_leaves_its_child_out_alone(
-    root: Context, tmp_path: Path
+    root: Context, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken(ReferenceAdapter):
         def __init__(self, context: ProviderContext, service: ReferenceService) -> None:
@@ -139,7 +139,9 @@ async def test_a_factory_that_fails_leaves_its_child_out_alone(
     mounted = await mount(root, reference_provider(adapter=Broken), module("good"))
     bad, good = opened(mounted, tmp_path)
     assert (bad.state, bad.code, good.state) == ("failed", "provider-failed", "ready")
-    assert "secret" not in str(bad.reason)
+    assert "secret" not in f"{bad.reason} {caplog.text}"
+    assert "RuntimeError" in caplog.text
+    assert "Broken.__init__" in caplog.text
     assert bad.manifest.type_id == "reference", "what it says of itself is still known"
     with pytest.raises(LifecycleError):
         _ = bad.adapter

@@ -168,6 +168,24 @@ async def test_a_child_that_cannot_be_loaded_is_left_out_alone(
     assert caught.value.code == "provider-not-ready"
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("raise ValueError('a-secret-of-the-module')", "ValueError; the log has more"),
+        ("import no_such_thing", "ModuleNotFoundError, there is no module no_such_thing"),
+    ],
+)
+async def test_a_failed_import_is_told_without_foreign_words(
+    root: Context, modules: Path, caplog: pytest.LogCaptureFixture, text: str, said: str
+) -> None:
+    name = write(modules, "children_of_a_test_failing", text)
+    left_out, _ = await mount(root, name, module())
+    assert left_out.failure is not None
+    assert str(left_out.failure) == f"importing {name} failed: {said}"
+    assert f"{name}.py:1, in <module>" in caplog.text
+    assert "a-secret-of-the-module" not in caplog.text
+
+
 async def test_an_absent_module_is_named_by_what_was_asked(root: Context) -> None:
     absent, _ = await mount(root, "no_such_provider_module", module())
     assert absent.instance_id == "no_such_provider_module"
@@ -205,14 +223,15 @@ async def fails(ctx: Context, host: ProviderHost, config: Any) -> None:
     ],
 )
 async def test_a_child_that_does_not_start_is_left_out_alone(
-    root: Context, tmp_path: Path, apply: Any, code: str
+    root: Context, tmp_path: Path, caplog: pytest.LogCaptureFixture, apply: Any, code: str
 ) -> None:
     mounted = await mount(root, made(apply), module("good"))
     bad, good = opened(mounted, tmp_path)
     assert (bad.state, bad.code) == ("failed", code)
-    assert "secret" not in str(bad.reason)
+    assert "secret" not in f"{bad.reason} {caplog.text}"
+    assert "Provider spaces/provider:reference is left out" in caplog.text
     assert good.state == "ready"
-    assert mounted.children[0].config_digest is None or code != "provider-failed"
+    assert [child.config_digest is None for child in mounted] == [True, False]
 
 
 @pytest.mark.parametrize(

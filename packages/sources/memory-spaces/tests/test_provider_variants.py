@@ -331,6 +331,14 @@ class ForgetsEdges(ReferenceAdapter):
         return []
 
 
+@bad("test_joined_memories_are_related")
+class MakesUpReasons(ReferenceAdapter):
+    async def graph(self, space: SpaceView, cursor: str | None = None) -> Graph:
+        graph = await super().graph(space, cursor)
+        edges = tuple(attrs.evolve(edge, reason="because") for edge in graph.edges)
+        return attrs.evolve(graph, edges=edges)
+
+
 @bad("test_a_cancelled_write_is_whole_or_not_there")
 class WritesAfterTheEnd(ReferenceAdapter):
     async def remember(self, space: SpaceView, request: RememberRequest) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ harm another Space's answer or reach a model unbounded.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Generic, TypeVar, cast
@@ -15,7 +16,8 @@ import attrs
 from dsh_mnemon_core.errors import MnemonError
 from dsh_mnemon_core.sdk import truncate
 
-from dsh_mnemon_source_memory_spaces.provider_sdk.errors import ProviderProtocol
+from dsh_mnemon_source_memory_spaces._backtrace import log_failure
+from dsh_mnemon_source_memory_spaces.provider_sdk.errors import ProviderProtocol, ProviderTimeout
 from dsh_mnemon_source_memory_spaces.provider_sdk.items import Insight
 from dsh_mnemon_source_memory_spaces.provider_sdk.redaction import redact
 
@@ -31,6 +33,8 @@ __all__ = (
     "read_insights",
     "sentence",
 )
+
+_log = logging.getLogger(__name__)
 
 MAX_ID: Final = 500
 """Most characters of an item's id: what an Evidence item may have."""
@@ -61,18 +65,25 @@ def caption(text: str, maximum: int = _MAX_LINE) -> str:
 
 
 def fault_line(error: Exception, secrets: Iterable[str] = ()) -> str:
-    """Describe a fault in one line; the text of a foreign exception never passes."""
+    """Describe a fault in one line; a foreign exception is logged, and its text never passes."""
     if isinstance(error, MnemonError):
         return sentence(error.message, secrets) or error.code
+    log_failure(_log, "a Provider failed unexpectedly", error=error)
     return f"the Provider failed unexpectedly ({type(error).__name__})"
 
 
 @attrs.frozen(kw_only=True)
 class Answer(Generic[T]):
-    """What a Provider answered in time, or the line that says why there is nothing."""
+    """What a Provider answered in time, or the line that says why there is nothing.
+
+    Attributes:
+        error: The same for a caller who wants to raise it: the Provider's own code, the line, and
+            no detail.
+    """
 
     value: T | None = None
     fault: str | None = None
+    error: MnemonError | None = None
 
 
 @attrs.frozen
@@ -100,22 +111,29 @@ async def ask(
         patience: When to give up.
         secrets: What must not show in the line about a fault.
     """
-    answer: Answer[T] = Answer(fault="the call ended without an answer")
+    answer: Answer[T] = _failed(ProviderProtocol("the call ended without an answer"))
 
     async def run() -> None:
         nonlocal answer
         try:
             answer = Answer(value=await call())
         except Exception as error:
-            answer = Answer(fault=fault_line(error, secrets))
+            answer = _failed(error, secrets)
 
     # In a task of its own, so that a cancellation the Provider makes up ends nothing else.
     with anyio.CancelScope(deadline=patience.deadline) as scope:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run)
     if scope.cancelled_caught:
-        return Answer(fault=f"no answer within {patience.seconds:g} s")
+        return _failed(ProviderTimeout(f"no answer within {patience.seconds:g} s"))
     return answer
+
+
+def _failed(error: Exception, secrets: Iterable[str] = ()) -> Answer[Any]:
+    line = fault_line(error, secrets)
+    if isinstance(error, MnemonError):
+        return Answer(fault=line, error=MnemonError(error.code, line, retryable=error.retryable))
+    return Answer(fault=line, error=MnemonError("provider-failed", line))
 
 
 async def each(items: Sequence[Item], call: Callable[[Item], Awaitable[T]]) -> tuple[T, ...]:

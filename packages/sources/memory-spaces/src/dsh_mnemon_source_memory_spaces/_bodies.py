@@ -38,7 +38,7 @@ def body_json(space: SpaceRecord, overview: Overview) -> dict[str, Any]:
         "connection": shown,
         "configuredSecrets": list(secrets),
         "status": state,
-        "error": known.error if known is not None and state == "unhealthy" else None,
+        "error": overview.worded(str(known.error)) if known and state == "unhealthy" else None,
         "stats": stats_json(known.stats) if known is not None and known.stats else None,
         "createdAt": space.created_at,
         "updatedAt": space.updated_at,

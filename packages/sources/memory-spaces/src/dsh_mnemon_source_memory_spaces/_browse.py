@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any, Final, Literal, cast
 
 import attrs
-from dsh_mnemon_core.errors import InputError
+from dsh_mnemon_core.errors import InputError, StorageError
 from pydantic import Field
 
 from dsh_mnemon_source_memory_spaces._answers import (
@@ -25,6 +25,7 @@ from dsh_mnemon_source_memory_spaces._cursor import (
     read_cursor,
     write_cursor,
 )
+from dsh_mnemon_source_memory_spaces._gaps import whole
 from dsh_mnemon_source_memory_spaces._inputs import BLANK, WHOLE, Input, SpaceIds, limited
 from dsh_mnemon_source_memory_spaces._recall.report import SourceStatus, Target, insight_json
 from dsh_mnemon_source_memory_spaces.provider_sdk.errors import ProviderProtocol
@@ -75,6 +76,7 @@ class _Reading:
         rows: The fitting items of the page in hand.
         next_cursor: Where the Provider says it goes on.
         full: Whether a Space that cannot page gave all it was asked for, so that there may be more.
+        lost: Whether an item of it could not be shown.
     """
 
     target: Target
@@ -84,6 +86,7 @@ class _Reading:
     rows: tuple[dict[str, Any], ...] = ()
     next_cursor: str | None = None
     full: bool = False
+    lost: bool = False
     hint: str | None = None
     count: int = 0
 
@@ -130,7 +133,11 @@ async def page_of(target: Target, request: ListRequest) -> tuple[Batch, str | No
 
 
 async def browse(
-    targets: Sequence[Target], request: ListInput, *, seconds: float
+    targets: Sequence[Target],
+    request: ListInput,
+    *,
+    seconds: float,
+    faults: Sequence[StorageError] = (),
 ) -> dict[str, Any]:
     """Return one page of several Spaces; no fault of a Provider is raised.
 
@@ -141,9 +148,11 @@ async def browse(
         targets: The Spaces, in registry order.
         request: What to show.
         seconds: How long the Providers may take together.
+        faults: Why Spaces may be missing.
 
     Returns:
-        ``{items, total, truncated, nextCursor?, sources, hint?}``.
+        ``{items, total, truncated, nextCursor?, sources, complete, faults?, hint?}``; see
+        `_gaps.whole`.
 
     Raises:
         InputError: ``cursor-invalid``.
@@ -158,24 +167,27 @@ async def browse(
     )
     items: list[dict[str, Any]] = []
     after: Place | None = None
+    shown = readings
     for position, reading in enumerate(readings):
         after = await listing.fill(reading, items)
         if after is None and len(items) == request.limit:
             later = readings[position + 1 :]
             after = next((r.place for r in later if r.rows or r.next_cursor), None)
         if after is not None or len(items) == request.limit:
+            shown = readings[: position + 1]
             break
     cursor = write_cursor(question, after) if after else None
     more = cursor is None and after is not None  # the Provider's own cursor is too long
     hints = [f"{r.target.space.name}: {r.hint}" for r in readings if r.hint]
-    return {
+    page = {
         "items": items,
         "total": sum(reading.count for reading in readings),
-        "truncated": more or any(reading.full for reading in readings),
+        "truncated": more or any(reading.full for reading in shown),
         **({} if cursor is None else {"nextCursor": cursor}),
         "sources": [reading.to_json() for reading in readings],
         **({"hint": "\n".join(hints)} if hints else {}),
     }
+    return whole(page, faults, lost=any(reading.lost for reading in shown))
 
 
 class _Listing:
@@ -239,7 +251,8 @@ class _Listing:
         batch, after = answer.value
         if cursor != reading.place.cursor:
             reading.place = Place(space_id=target.space.id, cursor=cursor)
-        full = after is None and len(batch.items) >= request.limit
+        # One that gave a cursor before can page, so this is its end.
+        full = after is None and cursor is None and len(batch.items) >= request.limit
         self._show(reading, batch, filtered=True)
         reading.next_cursor, reading.full = after, full
 
@@ -276,4 +289,5 @@ class _Listing:
         if reading.count:
             reading.status = "ready"
         if batch.notes:
+            reading.lost = True
             reading.hint = sentence("; ".join(batch.notes))

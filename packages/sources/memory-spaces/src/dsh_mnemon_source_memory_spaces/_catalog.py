@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
@@ -11,8 +11,9 @@ from dsh_mnemon_core.sdk import truncate
 
 from dsh_mnemon_source_memory_spaces._children import Children
 from dsh_mnemon_source_memory_spaces._config import Config
+from dsh_mnemon_source_memory_spaces._gaps import merge_lines
+from dsh_mnemon_source_memory_spaces._paths import short_paths
 from dsh_mnemon_source_memory_spaces._registry.records import Catalogue, SpaceRecord
-from dsh_mnemon_source_memory_spaces.provider_sdk.adapter import NativeAdapter
 from dsh_mnemon_source_memory_spaces.provider_sdk.items import SpaceStats, SpaceStatus
 
 __all__ = (
@@ -78,7 +79,7 @@ def space_status(enabled: bool, status: SpaceStatus | None) -> SpaceHealth:
 def directory_item(
     space: SpaceRecord, catalogue: Catalogue, status: SpaceStatus | None
 ) -> dict[str, Any]:
-    """Return one entry of the model's catalogue: no path, setting or statistic."""
+    """Return one entry of the model's catalogue: no folder, setting or statistic."""
     manifest = catalogue.manifest(space)
     enabled = catalogue.is_enabled(space.provider_id)
     health = space_status(enabled, status)
@@ -90,7 +91,7 @@ def directory_item(
         "active": space.active,
         "providerEnabled": enabled,
         "status": health,
-        "error": truncate(error, _ERROR) if error else None,
+        "error": truncate(short_paths(error), _ERROR) if error else None,
         "provider": {
             "id": space.provider_id,
             "label": truncate(manifest.label, _NAME),
@@ -120,12 +121,18 @@ class Overview:
         known: The latest answers about health, by Space id.
         children: The Providers of this generation.
         config: Configuration in force.
+        worded: What becomes of a line about a fault before it is shown.
     """
 
     catalogue: Catalogue
     known: Mapping[str, SpaceStatus]
     children: Children
     config: Config
+    worded: Callable[[str], str] = str
+
+    def for_model(self) -> Overview:
+        """Return the same as a model may see it: no line about a fault names a folder."""
+        return attrs.evolve(self, worded=short_paths)
 
     def directory(self, space_ids: Sequence[str]) -> dict[str, Any]:
         """Return the model's catalogue of the named Spaces, in registry order."""
@@ -142,8 +149,12 @@ class Overview:
             "omittedCount": len(spaces) - len(shown),
         }
 
-    def health(self) -> dict[str, Any]:
-        """Return the aggregate: Spaces counted, Providers listed, faults named."""
+    def health(self, *, engine_ready: bool) -> dict[str, Any]:
+        """Return the aggregate: Spaces counted, Providers listed, faults named.
+
+        Args:
+            engine_ready: Whether the native engine can work; see `Children.native_ready`.
+        """
         providers = list(self._providers())
         shown = providers[:_MOST_ITEMS]
         error = self._error()
@@ -153,7 +164,7 @@ class Overview:
             "healthy": not self.catalogue.faults,
             **({} if error is None else {"error": truncate(error, _WHOLE_ERROR)}),
             **({} if native is None else {"version": truncate(native.manifest.version, _NAME)}),
-            "commandFound": self._engine_found(),
+            "commandFound": engine_ready,
             "writeEnabled": self.config.write_enabled,
             "memorySpaces": self._counts(),
             "providers": shown,
@@ -176,15 +187,11 @@ class Overview:
             "providerDisabled": states.count("provider-disabled"),
         }
 
-    def _engine_found(self) -> bool:
-        native = self.children.native
-        adapter = native.adapter if native else None
-        return isinstance(adapter, NativeAdapter) and adapter.ready()
-
     def _error(self) -> str | None:
-        lines = [fault.message for fault in self.catalogue.faults]
+        lines = [self.worded(fault.message) for fault in self.catalogue.faults]
+        lines += merge_lines(self.catalogue)
         lines += [
-            f"{child.instance_id}: {child.reason}"
+            f"{child.instance_id}: {self.worded(str(child.reason))}"
             for child in self.children
             if child.state == "failed"
         ]
@@ -193,7 +200,7 @@ class Overview:
 
     def _faults(self, space: SpaceRecord) -> Iterator[str]:
         if self.status_of(space) == "unhealthy":
-            yield f"{space.name}: {self.known[space.id].error}"
+            yield f"{space.name}: {self.worded(str(self.known[space.id].error))}"
 
     def _providers(self) -> Iterator[dict[str, Any]]:
         """Yield those that are enabled, configured, broken or hold Spaces, in child order.
@@ -212,7 +219,7 @@ class Overview:
                     "status": "unhealthy",
                     "memoryBodyCount": 0,
                     "activeMemoryBodyCount": 0,
-                    "error": truncate(str(child.reason), _ERROR),
+                    "error": truncate(self.worded(str(child.reason)), _ERROR),
                 }
                 continue
             entry = self._provider(child.instance_id)

@@ -14,6 +14,7 @@ from typing import Final
 import anyio
 from dsh_mnemon_core.errors import DefinitionError, InputError, LifecycleError
 
+from dsh_mnemon_source_memory_spaces._backtrace import log_failure
 from dsh_mnemon_source_memory_spaces._mounting import (
     ChildEntry,
     ChildState,
@@ -128,7 +129,7 @@ class Child:
                 self._adapter = self._create()
             except Exception as error:
                 self._error = failure = error
-                _log.error("Provider %s has no adapter", self.key, exc_info=error)
+                log_failure(_log, "Provider %s has no adapter", self.key, error=error)
         return failure
 
 
@@ -170,6 +171,19 @@ class Children:
     def native(self) -> Child | None:
         """The first usable child of origin ``native``."""
         return next((child for child in self.ready if child.manifest.origin == "native"), None)
+
+    async def native_ready(self) -> bool:
+        """Tell whether the engine of the native Provider can work; one that fails cannot."""
+        child = self.native
+        adapter = child.adapter if child else None
+        if not isinstance(adapter, NativeAdapter):
+            return False
+        try:
+            # In a thread: it may look at folders, or for a program.
+            return await anyio.to_thread.run_sync(adapter.ready) is True
+        except Exception as error:
+            log_failure(_log, "a native engine cannot say whether it is ready", error=error)
+            return False
 
     def find(self, instance_id: str) -> Child | None:
         """Return a usable child, or ``None``."""

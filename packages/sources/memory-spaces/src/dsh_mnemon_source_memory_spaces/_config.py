@@ -28,6 +28,7 @@ from dsh_mnemon_source_memory_spaces.provider_sdk.definition import (
     NativeSettings,
     ProviderConfig,
 )
+from dsh_mnemon_source_memory_spaces.provider_sdk.ids import FieldKey, ProviderId, StoreName
 
 __all__ = (
     "Config",
@@ -48,8 +49,6 @@ _LABEL: Final = "Memory Spaces Source"
 _Unit: TypeAlias = Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False)]
 _Switch: TypeAlias = Annotated[bool, Field(strict=True)]
 _Results: TypeAlias = Annotated[int, Field(ge=0, le=50, strict=True)]
-_ProviderId: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,127}$")]
-_FieldKey: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-zA-Z0-9_-]{0,127}$")]
 
 
 def _directory(path: str) -> str:
@@ -147,7 +146,7 @@ class RecallQuality(_Section):
 class PlacementRules(_Section):
     """Bounds on the Provider of a new Space; no allowed Provider means the native one."""
 
-    allowed_provider_ids: Annotated[tuple[_ProviderId, ...], AfterValidator(_unique)] = (
+    allowed_provider_ids: Annotated[tuple[ProviderId, ...], AfterValidator(_unique)] = (
         NATIVE_PROVIDER_ID,
     )
     data_boundary: Literal["allow-remote", "local-only"] = "allow-remote"
@@ -164,12 +163,12 @@ class PersistenceStrategy(_Section):
     """
 
     mode: Literal["manual", "automatic"] = "manual"
-    provider_id: _ProviderId = NATIVE_PROVIDER_ID
+    provider_id: ProviderId = NATIVE_PROVIDER_ID
     provider_defaulted: _Switch = False
     prompt: Annotated[str, Field(max_length=4_000)] = ""
     rules: PlacementRules = PlacementRules()
     provider_connections: dict[
-        _ProviderId, dict[_FieldKey, Annotated[Any, BeforeValidator(_scalar)]]
+        ProviderId, dict[FieldKey, Annotated[Any, BeforeValidator(_scalar)]]
     ] = Field(default_factory=dict, repr=False)
 
     @model_validator(mode="after")
@@ -189,7 +188,7 @@ class ChildDeclaration(_Section):
     """One Provider child: an importable name, alone or with its id and configuration."""
 
     use: Annotated[str, Field(min_length=1, max_length=300)]
-    instance_id: _ProviderId | None = None
+    instance_id: ProviderId | None = None
     config: dict[str, Any] = Field(default_factory=dict, repr=False)
 
 
@@ -208,7 +207,7 @@ class Config(_Section):
 
     data_dir: Annotated[str, AfterValidator(_directory)] | None = None
     cli_path: Annotated[str, Field(min_length=1, max_length=4_096)] | None = None
-    store: Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_-]*$")] | None = None
+    store: StoreName | None = None
     timeout_ms: Annotated[int, Field(ge=1, le=600_000, strict=True)] = 10_000
     default_recall_limit: Annotated[int, Field(ge=1, le=50, strict=True)] = 10
     write_enabled: _Switch = True

@@ -13,7 +13,7 @@ from dsh_mnemon_core.sdk import text
 from dsh_mnemon_core.values import FrozenDict
 
 from dsh_mnemon_source_memory_spaces._discovery import MAX_DESCRIPTION, MAX_NAME
-from dsh_mnemon_source_memory_spaces._native import create_store
+from dsh_mnemon_source_memory_spaces._native import create_store, registered
 from dsh_mnemon_source_memory_spaces._placement import (
     Candidate,
     Prepared,
@@ -72,7 +72,8 @@ async def create(
         description=text(new.description, "description", MAX_DESCRIPTION),
     )
     catalogue = await roster.read()
-    provider_id, placement = _provider_of(roster, new, catalogue)
+    await roster.registry.check_writable()
+    provider_id, placement = await _provider_of(roster, new, catalogue)
     record = SpaceRecord(
         id=roster.new_id(),
         name=new.name,
@@ -94,25 +95,13 @@ async def create(
 async def _create_native(
     roster: Roster, record: SpaceRecord, expected_revision: str | None
 ) -> SpaceRecord:
-    adapter = roster.native()
+    adapter = await roster.native()
     record = attrs.evolve(record, provider_id=NATIVE_PROVIDER_ID)
     # Nothing may stand in the way of the entry once there is a store.
-    catalogue = await roster.rehearse(_before(_native(record)), expected_revision)
+    catalogue = await roster.rehearse(_before(registered(record)), expected_revision)
     with anyio.CancelScope(shield=True):
-        stores = roster.registry.stores
-        store_id = await create_store(adapter, stores, catalogue, record.id)
-        record = attrs.evolve(record, id=store_id)
-        await roster.change(_native(record))
+        record = await create_store(roster, adapter, record, catalogue)
     return attrs.evolve(record, provider_id=catalogue.native_id or NATIVE_PROVIDER_ID)
-
-
-def _native(record: SpaceRecord) -> Step[SpaceRecord]:
-    def step(_: Catalogue, content: Content) -> tuple[Content, SpaceRecord]:
-        if record.id in content.ids:  # somebody found the store and registered it meanwhile
-            return content.replace(record), record
-        return attrs.evolve(content, native=(*content.native, record)), record
-
-    return step
 
 
 def _before(step: Step[SpaceRecord]) -> Step[Catalogue]:
@@ -157,7 +146,7 @@ def _connection(roster: Roster, new: NewSpace, provider_id: str) -> Mapping[str,
     return roster.settings.connection(provider_id) if offered is None else offered
 
 
-def _provider_of(
+async def _provider_of(
     roster: Roster, new: NewSpace, catalogue: Catalogue
 ) -> tuple[str, FrozenDict | None]:
     """Return the Provider of a new Space and the decision that chose it, if one did."""
@@ -166,18 +155,18 @@ def _provider_of(
         return decision["providerId"], decision
     strategy = roster.settings.config.persistence_strategy
     if new.provider_id is None and strategy.mode == "automatic":
-        decided = prepared(roster, catalogue, connections=new.provider_connections).decision
+        decided = (await prepared(roster, catalogue, connections=new.provider_connections)).decision
         if decided is None:
             raise InputError(
                 "placement-required", "several Providers are eligible; decide on one first"
             )
         return decided["providerId"], decided
     chosen = new.provider_id or strategy.fixed_provider_id
-    return chosen or _default_provider(roster, catalogue), None
+    return chosen or await _default_provider(roster, catalogue), None
 
 
-def _default_provider(roster: Roster, catalogue: Catalogue) -> str:
-    if catalogue.native_id is not None and roster.native_ready():
+async def _default_provider(roster: Roster, catalogue: Catalogue) -> str:
+    if catalogue.native_id is not None and await roster.children.native_ready():
         return catalogue.native_id
     for service in catalogue.services:
         if service.enabled:
@@ -188,7 +177,7 @@ def _default_provider(roster: Roster, catalogue: Catalogue) -> str:
     )
 
 
-def prepared(
+async def prepared(
     roster: Roster,
     catalogue: Catalogue,
     request: Mapping[str, Any] | None = None,
@@ -206,10 +195,11 @@ def prepared(
     Raises:
         InputError: As `prepare`.
     """
+    native_ready = await roster.children.native_ready()
 
     def is_configured(provider_id: str) -> bool:
         if provider_id == catalogue.native_id:
-            return roster.native_ready()
+            return native_ready
         offered = (connections or {}).get(provider_id) or roster.settings.connection(provider_id)
         return catalogue.is_enabled(provider_id) or bool(offered)
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 import attrs
 from dsh_mnemon_core.sdk import EvidenceItem, json_clone, truncate
 
+from dsh_mnemon_source_memory_spaces._paths import short_paths
+
 __all__ = ("Shown", "evidence_items")
 
 _PROVENANCE: Final = (
@@ -65,6 +67,8 @@ def evidence_items(rows: Iterable[Mapping[str, Any]], *, results: int, character
 def _item(row: Mapping[str, Any], text: str) -> EvidenceItem:
     score = row.get("normalizedScore", row.get("score"))
     known = {key: row[key] for key in _PROVENANCE if row.get(key) is not None}
+    if "externalUri" in known:
+        known["externalUri"] = _reference(known["externalUri"])
     revision = row.get("createdAt")
     return EvidenceItem(
         id=row["id"],
@@ -73,3 +77,9 @@ def _item(row: Mapping[str, Any], text: str) -> EvidenceItem:
         revision=revision[:_MAX_REVISION] if revision else None,
         provenance=json_clone(known),
     )
+
+
+def _reference(uri: str) -> str:
+    """Return where an item can be found; of a file of this machine no more than its name."""
+    local = "://" not in uri or uri.lower().startswith("file:")
+    return short_paths(uri) if local else uri

@@ -13,6 +13,7 @@ from dsh_mnemon_core.sdk import Completion, MutateRequest
 from dsh_mnemon_source_memory_spaces._bodies import body_json
 from dsh_mnemon_source_memory_spaces._inputs import read_input
 from dsh_mnemon_source_memory_spaces._memory import SpacesMemory
+from dsh_mnemon_source_memory_spaces._paths import short_paths
 from dsh_mnemon_source_memory_spaces._reads import writable
 from dsh_mnemon_source_memory_spaces._recall.report import Target
 from dsh_mnemon_source_memory_spaces._receipts import completion_of
@@ -116,7 +117,7 @@ async def execute(memory: SpacesMemory, request: MutateRequest) -> Done:
 
 
 def _done(outcome: Outcome) -> Done:
-    return Done(completion=outcome.completion, details=outcome.to_json())
+    return Done(completion=outcome.completion, details=outcome.worded(short_paths).to_json())
 
 
 async def _remember(scope: _Scope, value: Any) -> Done:
@@ -176,7 +177,9 @@ async def _update(scope: _Scope, request: ManageSpacesInput) -> Done:
 
 async def _changed(scope: _Scope, operation: str, space_id: str) -> Done:
     catalogue = await scope.memory.spaces.current()
-    body = body_json(catalogue.get(space_id), scope.memory.overview(catalogue))
+    overview = scope.memory.overview(catalogue).for_model()
+    body = body_json(catalogue.get(space_id), overview)
+    del body["connection"]  # a setting may be a path, and this is shown to a model
     details = {"operation": operation, "memoryBodyId": space_id, "body": body}
     return Done(completion="committed", details=details)
 

@@ -42,7 +42,7 @@ def facts_of(key: str, catalogue: Catalogue, *, write_enabled: bool) -> SourceFa
         "role": MANIFEST.role,
     }
     faults = _faults(catalogue)
-    if faults and not catalogue.spaces:
+    if catalogue.unknown is not None:
         return SourceFacts(
             **identity, availability="unavailable", revision=_UNAVAILABLE, hints=faults
         )

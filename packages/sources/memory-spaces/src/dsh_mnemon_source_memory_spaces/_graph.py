@@ -9,10 +9,12 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
 import attrs
+from dsh_mnemon_core.errors import StorageError
 
 from dsh_mnemon_source_memory_spaces._answers import MAX_ID, Patience, ask, caption, each
 from dsh_mnemon_source_memory_spaces._browse import Cursor, begin_at, page_of
 from dsh_mnemon_source_memory_spaces._cursor import Place, following, write_cursor
+from dsh_mnemon_source_memory_spaces._gaps import whole
 from dsh_mnemon_source_memory_spaces._inputs import Input, SpaceIds
 from dsh_mnemon_source_memory_spaces._recall.report import SourceStatus, Target
 from dsh_mnemon_source_memory_spaces.provider_sdk.errors import ProviderProtocol
@@ -40,6 +42,8 @@ COLORS: Final[Mapping[str, str]] = MappingProxyType(
 _OTHER: Final = "#6574d9"
 _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 _LABEL: Final = 160
+_LINE: Final = 300
+_REASON: Final = 1_000
 _PAGE: Final = 200
 _MOST_NODES: Final = 1_000
 _MOST_EDGES: Final = 20_000
@@ -67,6 +71,7 @@ class _Part:
     edges: tuple[dict[str, Any], ...] = ()
     next_cursor: str | None = None
     full: bool = False
+    lost: bool = False
     hint: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -81,14 +86,20 @@ class _Part:
 
 
 async def graph_of(
-    targets: Sequence[Target], request: GraphInput, *, seconds: float, generated_at: str
+    targets: Sequence[Target],
+    request: GraphInput,
+    *,
+    seconds: float,
+    generated_at: str,
+    faults: Sequence[StorageError] = (),
 ) -> dict[str, Any]:
     """Return one page of the graph; no fault of a Provider is raised.
 
     A page ends where a Space has more, or with the Space that brings it to 1,000 nodes.
 
     Returns:
-        ``{nodes, edges, generatedAt, truncated, nextCursor?, sources, hint?}``.
+        ``{nodes, edges, generatedAt, truncated, nextCursor?, sources, complete, faults?, hint?}``;
+        see `_gaps.whole`.
 
     Raises:
         InputError: ``cursor-invalid``.
@@ -105,7 +116,7 @@ async def graph_of(
     cursor = write_cursor(question, after) if after else None
     more = cursor is None and after is not None
     hints = [f"{part.target.space.name}: {part.hint}" for part in shown if part.hint]
-    return {
+    page = {
         "nodes": [node for part in shown for node in part.nodes],
         "edges": [edge for part in shown for edge in part.edges],
         "generatedAt": generated_at,
@@ -114,6 +125,7 @@ async def graph_of(
         "sources": [part.to_json() for part in shown],
         **({"hint": "\n".join(hints)} if hints else {}),
     }
+    return whole(page, faults, lost=any(part.lost for part in shown))
 
 
 def _page(parts: Sequence[_Part]) -> tuple[Sequence[_Part], Place | None]:
@@ -158,6 +170,7 @@ async def _drawn(target: Target, cursor: str | None) -> _Part:
         raise ProviderProtocol("the Provider did not answer with a graph")
     nodes = tuple(_nodes(target, cast("object", graph.nodes)))
     edges = tuple(_edges(target, cast("object", graph.edges)))
+    left_out = _count(graph.nodes) - len(nodes) + _count(graph.edges) - len(edges)
     return _Part(
         target=target,
         mode="graph",
@@ -165,7 +178,13 @@ async def _drawn(target: Target, cursor: str | None) -> _Part:
         nodes=nodes,
         edges=edges,
         next_cursor=following(graph.next_cursor, cursor),
+        lost=left_out > 0,
+        hint=f"{left_out} nodes or edges were left out" if left_out else None,
     )
+
+
+def _count(value: object) -> int:
+    return len(cast("Sequence[object]", value)) if isinstance(value, (list, tuple)) else 0
 
 
 async def _projected(target: Target, cursor: str | None) -> _Part:
@@ -176,7 +195,8 @@ async def _projected(target: Target, cursor: str | None) -> _Part:
         status="ready" if batch.items else "empty",
         nodes=tuple(_insight_node(target, insight) for insight in batch.items),
         next_cursor=after,
-        full=after is None and len(batch.items) >= _PAGE,
+        full=after is None and cursor is None and len(batch.items) >= _PAGE,
+        lost=bool(batch.notes),
         hint="; ".join(batch.notes) or None,
     )
 
@@ -247,6 +267,7 @@ def _edges(target: Target, value: object) -> Iterator[dict[str, Any]]:
             "color": _color(item.color, None),
             "type": _optional(item.type),
             "weight": item.weight if number else None,
+            "reason": _optional(item.reason, _REASON),
         }
         yield {key: field for key, field in edge.items() if field is not None}
 
@@ -263,5 +284,5 @@ def _text(value: object) -> bool:
         return False
 
 
-def _optional(value: object) -> str | None:
-    return caption(value) if isinstance(value, str) and value.strip() else None
+def _optional(value: object, maximum: int = _LINE) -> str | None:
+    return caption(value, maximum) if isinstance(value, str) and value.strip() else None

@@ -52,6 +52,7 @@ class Input(BaseModel):
         validate_by_name=False,
         validate_by_alias=True,
         allow_inf_nan=False,
+        defer_build=True,  # most are never used in a process; importing them all takes long
     )
 
 

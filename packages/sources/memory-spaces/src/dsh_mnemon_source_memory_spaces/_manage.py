@@ -40,6 +40,7 @@ async def mutate(memory: SpacesMemory, request: ManagementRequest) -> Any:
         ManagementError: ``management-unconfirmed`` or ``management-revision-conflict``.
         AuthorityError: ``read-only``.
         InputError: ``operation-unsupported`` or a malformed input.
+        StorageError: The registry cannot be read, so that nobody knows what would be changed.
     """
     operation = _chosen(MUTATIONS, request)
     if request.confirmed is not True or not request.expected_revision:
@@ -49,7 +50,9 @@ async def mutate(memory: SpacesMemory, request: ManagementRequest) -> Any:
         )
     if not memory.config.write_enabled and request.operation not in _HARMLESS:
         raise AuthorityError("read-only", "Memory Spaces is configured not to change anything")
-    current = (await memory.spaces.current()).revision
+    catalogue = await memory.spaces.current()
+    catalogue.check_known()
+    current = catalogue.revision
     if current != request.expected_revision:
         raise ManagementError(
             "management-revision-conflict",

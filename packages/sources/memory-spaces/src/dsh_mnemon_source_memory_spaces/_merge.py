@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, cast
 
 import attrs
 from anyio.lowlevel import checkpoint
-from dsh_mnemon_core.errors import CapacityError
+from dsh_mnemon_core.errors import CapacityError, InputError, MnemonError, StorageError
+from dsh_mnemon_core.sdk import distinct
 
-from dsh_mnemon_source_memory_spaces._receipts import completion_of
+from dsh_mnemon_source_memory_spaces._receipts import UNPROVEN, completion_of
+from dsh_mnemon_source_memory_spaces._registry.content import Content
+from dsh_mnemon_source_memory_spaces._registry.records import Catalogue
+from dsh_mnemon_source_memory_spaces._roster import Roster
 from dsh_mnemon_source_memory_spaces.provider_sdk.adapter import NativeAdapter
 from dsh_mnemon_source_memory_spaces.provider_sdk.errors import ProviderProtocol
 from dsh_mnemon_source_memory_spaces.provider_sdk.items import (
@@ -21,11 +26,95 @@ from dsh_mnemon_source_memory_spaces.provider_sdk.items import (
     SpaceView,
 )
 
-__all__ = ("Merge", "merge_into")
+__all__ = ("merge",)
 
+_MAX_SOURCES: Final = 1_000
 _MAX_INSIGHTS: Final = 100_000
 _PAGE: Final = 1_000
 _WEIGHT: Final = 0.5
+
+
+async def merge(
+    roster: Roster,
+    target_id: str,
+    source_ids: Sequence[str],
+    *,
+    deactivate_sources: bool,
+    expected_revision: str | None,
+) -> Mapping[str, Any]:
+    """Copy native Spaces into another; see `Spaces.merge`."""
+    named = distinct(tuple(source_ids), "sources")
+    if not 1 <= len(named) <= _MAX_SOURCES:
+        raise InputError("merge-count", f"name 1..{_MAX_SOURCES} Memory Spaces to merge")
+    if target_id in named:
+        raise InputError("merge-source-is-target", "a Space cannot be merged into itself")
+    steps = _Steps(roster, target_id, named)
+    merged = steps.merged if deactivate_sources else steps.received
+    catalogue = await roster.rehearse(merged, expected_revision)
+    spaces = [catalogue.get(space_id) for space_id in (target_id, *named)]
+    if not all(catalogue.is_native(space) for space in spaces):
+        raise InputError("merge-native-only", "only native Memory Spaces can be merged")
+    target, *sources = (space.view() for space in spaces)
+    adapter = await roster.native()
+    try:
+        done = await merge_into(adapter, target, sources, lambda: roster.change(steps.begun))
+    except MnemonError as error:
+        if not isinstance(error, UNPROVEN):
+            await _forget(roster, steps)
+        raise
+    if done.complete:
+        await roster.change(merged)
+    elif completion_of(done.details) in ("failed", "cancelled"):
+        await _forget(roster, steps)
+    return done.details
+
+
+async def _forget(roster: Roster, steps: _Steps) -> None:
+    """Take back that a merge began; a registry that cannot be written goes on saying it."""
+    with suppress(StorageError):
+        await roster.change(steps.ended)
+
+
+@attrs.frozen
+class _Steps:
+    """What a merge changes in the registry, as it goes on."""
+
+    roster: Roster
+    target_id: str
+    source_ids: Sequence[str]
+
+    def begun(self, _: Catalogue, content: Content) -> tuple[Content, None]:
+        """Say that part of it may be there from now on."""
+        pending = content.pending.begun(self.target_id, self.source_ids, self.roster.now())
+        return attrs.evolve(content, pending=pending), None
+
+    def ended(self, _: Catalogue, content: Content) -> tuple[Content, None]:
+        """Say it no longer."""
+        pending = content.pending.ended(self.target_id, self.source_ids)
+        return attrs.evolve(content, pending=pending), None
+
+    def received(self, catalogue: Catalogue, content: Content) -> tuple[Content, Catalogue]:
+        """Switch the target on."""
+        content, _ = self.ended(catalogue, content)
+        return self._touched(catalogue, content, (self.target_id,))
+
+    def merged(self, catalogue: Catalogue, content: Content) -> tuple[Content, Catalogue]:
+        """Switch the target on and the sources off."""
+        content, _ = self.ended(catalogue, content)
+        off = [s.id for s in catalogue.spaces if s.active and s.id in self.source_ids]
+        return self._touched(catalogue, content, (self.target_id, *off))
+
+    def _touched(
+        self, catalogue: Catalogue, content: Content, space_ids: Sequence[str]
+    ) -> tuple[Content, Catalogue]:
+        changed = (
+            attrs.evolve(
+                space, active=space.id == self.target_id, updated_at=self.roster.later(space)
+            )
+            for space in catalogue.spaces
+            if space.id in space_ids
+        )
+        return content.replace(*changed), catalogue
 
 
 @attrs.frozen(kw_only=True)
@@ -44,9 +133,18 @@ class Merge:
 
 
 async def merge_into(
-    adapter: NativeAdapter, target: SpaceView, sources: Sequence[SpaceView]
+    adapter: NativeAdapter,
+    target: SpaceView,
+    sources: Sequence[SpaceView],
+    begin: Callable[[], Awaitable[object]],
 ) -> Merge:
     """Read every source whole and import it into the target as one draft.
+
+    Args:
+        adapter: The native Provider.
+        target: The Space that receives.
+        sources: The Spaces to copy.
+        begin: Called when everything is read, before anything is written.
 
     Raises:
         CapacityError: ``merge-too-large``; nothing was written.
@@ -60,6 +158,7 @@ async def merge_into(
             await _read_edges(adapter, source, places, edges)
     if not insights:
         return Merge(complete=True, details=_details("merged", {}, target))
+    await begin()
     result = await adapter.import_draft(target, insights, edges)
     counts = [_count(result, key) for key in ("imported", "updated", "skipped")]
     completion = completion_of(result)
@@ -120,7 +219,7 @@ async def _read_edges(
             target_index=places[edge.target_id],
             edge_type=edge.type or "semantic",
             weight=_WEIGHT if edge.weight is None else edge.weight,
-            reason=edge.label or None,
+            reason=edge.reason or edge.label or None,
         )
         async for edge in _all(page)
         if edge.source_id in places and edge.target_id in places

@@ -29,6 +29,7 @@ from dsh_mnemon_core.sdk import (
 from pydantic import BaseModel, SecretBytes, SecretStr
 from pydantic_core import to_jsonable_python
 
+from dsh_mnemon_source_memory_spaces._backtrace import log_failure
 from dsh_mnemon_source_memory_spaces.provider_sdk.definition import (
     ProviderDefinition,
     ProviderModule,
@@ -276,9 +277,11 @@ async def _module(use: str | ProviderModule) -> ProviderModule:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and f"{use}.".startswith(f"{missing}."):
             raise ConfigurationError("module-absent", f"{use} is not installed") from None
+        log_failure(_log, "importing %s failed", use, error=error)
+        lacks = f", there is no module {missing}" if missing else "; the log has more"
         raise ConfigurationError(
-            "module-import-failed", f"importing {use} failed: {type(error).__name__}: {error}"
-        ) from error
+            "module-import-failed", f"importing {use} failed: {type(error).__name__}{lacks}"
+        ) from None
     module = getattr(loaded, "provider", None)
     if not isinstance(module, ProviderModule):
         raise ConfigurationError("provider-missing", f"{use} exposes no provider")
@@ -309,7 +312,7 @@ async def _start(ctx: Context, child: MountedChild, patience: float) -> None:
         child.definition = capability.definition
     except Exception as error:
         child.error = error
-        _log.error("Provider %s is left out", child.key, exc_info=error)
+        log_failure(_log, "Provider %s is left out", child.key, error=error)
 
 
 def _plain(config: BaseModel) -> Any:

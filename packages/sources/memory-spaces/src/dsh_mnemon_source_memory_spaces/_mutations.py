@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import Field
+import attrs
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from dsh_mnemon_source_memory_spaces._bodies import body_json, service_json
 from dsh_mnemon_source_memory_spaces._import import BodyImportInput, import_into
@@ -33,6 +35,7 @@ from dsh_mnemon_source_memory_spaces.actions import (
     SelectionInput,
     SpaceInput,
 )
+from dsh_mnemon_source_memory_spaces.provider_sdk.items import RememberRequest
 from dsh_mnemon_source_memory_spaces.provider_sdk.manifest import CapabilityName
 
 __all__ = ("MUTATIONS", "Mutation")
@@ -40,6 +43,12 @@ __all__ = ("MUTATIONS", "Mutation")
 Mutation: TypeAlias = Callable[[SpacesMemory, Any, str], Awaitable[Any]]
 
 _Connection: TypeAlias = dict[str, Any]
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise PydanticCustomError("string_too_short", "must hold more than white space")
+    return value
 
 
 class _ServiceInput(Input):
@@ -97,9 +106,20 @@ class _MetadataInput(Input):
     updates: Annotated[tuple[dict[str, Any], ...], Field(min_length=1, max_length=20)]
 
 
+class _ExactInput(RememberInput):
+    """One memory of many; its white space is part of it."""
+
+    content: Annotated[str, StringConstraints(max_length=8_192), AfterValidator(_not_blank)]
+
+
 class _ManyInput(Input):
-    requests: Annotated[tuple[RememberInput, ...], Field(min_length=1, max_length=1_000)]
+    requests: Annotated[tuple[_ExactInput, ...], Field(min_length=1, max_length=1_000)]
     exact: bool = True
+
+    def kept(self, item: _ExactInput) -> RememberRequest:
+        """Return what a Provider is asked to keep: every character, or the statement in it."""
+        request = item.request(exact=self.exact)
+        return request if self.exact else attrs.evolve(request, content=request.content.strip())
 
 
 # -- Spaces and Providers -------------------------------------------------------------------------
@@ -212,7 +232,7 @@ async def _remember_many(memory: SpacesMemory, value: Any, _fence: str) -> Any:
     asked = read_input(_ManyInput, value, "remember-many")
     targets = await memory.targets()
     requests = [
-        (_named(targets, item.memory_body_id, "remember"), item.request(exact=asked.exact))
+        (_named(targets, item.memory_body_id, "remember"), asked.kept(item))
         for item in asked.requests
     ]
     outcomes = await memory.writer.remember_many(requests)

@@ -10,10 +10,11 @@ import attrs
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.instant import iso_utc
 from dsh_mnemon_core.values import FrozenDict, json_clone
-from pydantic import Field, StringConstraints
+from pydantic import StringConstraints
 
 from dsh_mnemon_source_memory_spaces._config import PersistenceStrategy, RequiredCapability
 from dsh_mnemon_source_memory_spaces._inputs import Input, limited, read_input
+from dsh_mnemon_source_memory_spaces.provider_sdk.ids import ProviderId
 from dsh_mnemon_source_memory_spaces.provider_sdk.manifest import (
     ProviderCapabilities,
     ProviderManifest,
@@ -24,14 +25,13 @@ __all__ = ("Candidate", "Prepared", "configured_request", "finalize", "prepare",
 _EXTRAS: Final = ("graph", "entities", "related", "link", "forget")
 _Confidence: TypeAlias = Literal["high", "medium", "low"]
 _Reason: TypeAlias = Annotated[str, limited(1_000)]
-_ProviderId: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,127}$")]
 _Prompt: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000)]
 
 
 class _Rules(Input):
     """Bounds of one placement; without a list every configured Provider is allowed."""
 
-    allowed_provider_ids: tuple[_ProviderId, ...] | None = None
+    allowed_provider_ids: tuple[ProviderId, ...] | None = None
     data_boundary: Literal["allow-remote", "local-only"] = "allow-remote"
     required_capabilities: tuple[RequiredCapability, ...] = ()
     preference: Literal["balanced", "local-first", "shared-first"] = "balanced"
@@ -48,7 +48,7 @@ class _Request(Input):
 class _Selection(Input):
     """What a model picked."""
 
-    provider_id: _ProviderId
+    provider_id: ProviderId
     reason: _Reason
     confidence: _Confidence
 
@@ -57,7 +57,7 @@ class _Decision(Input):
     """A decision as it is stored with the Space."""
 
     mode: Literal["automatic"] = "automatic"
-    provider_id: _ProviderId
+    provider_id: ProviderId
     decided_by: Literal["rules", "llm"]
     reason: _Reason
     confidence: _Confidence

@@ -8,15 +8,18 @@ from typing import Any, Final, cast
 from uuid import uuid4
 
 import attrs
-from dsh_mnemon_core.errors import AuthorityError, InputError
+from dsh_mnemon_core.errors import AuthorityError, InputError, StorageError
 from dsh_mnemon_core.instant import iso_utc
 from dsh_mnemon_core.sdk import Evidence, EvidenceItem, QueryRequest, json_clone, truncate
 
 from dsh_mnemon_source_memory_spaces._catalog import fitted
 from dsh_mnemon_source_memory_spaces._evidence import evidence_items
 from dsh_mnemon_source_memory_spaces._facts import GRANT_SCHEMA
+from dsh_mnemon_source_memory_spaces._gaps import noted
 from dsh_mnemon_source_memory_spaces._inputs import read_input
 from dsh_mnemon_source_memory_spaces._memory import SpacesMemory
+from dsh_mnemon_source_memory_spaces._paths import short_paths
+from dsh_mnemon_source_memory_spaces._recall.report import RecallReport
 from dsh_mnemon_source_memory_spaces._related import traverse
 from dsh_mnemon_source_memory_spaces._targets import require
 from dsh_mnemon_source_memory_spaces.routes import InspectInput, RecallInput, RelatedInput
@@ -64,7 +67,7 @@ class _Question:
             observed_at=iso_utc(self.memory.clock()),
             items=tuple(items),
             truncated=truncated,
-            unavailable=truncate(unavailable, _UNAVAILABLE) if unavailable else None,
+            unavailable=truncate(short_paths(unavailable), _UNAVAILABLE) if unavailable else None,
             metadata=None if metadata is None else json_clone(metadata),
         )
 
@@ -104,7 +107,8 @@ async def _inspect(question: _Question) -> Evidence:
         shown = overview.directory((*question.known, *created))
         text = fitted(shown, "items", "omittedCount", question.characters)
     else:
-        shown = (await memory.probed(all=False)).health()
+        overview = (await memory.probed(all=False)).for_model()
+        shown = overview.health(engine_ready=await memory.children.native_ready())
         text = fitted(shown, "providers", "omittedProviderCount", question.characters)
     if len(text) > question.characters:
         return question.evidence((), truncated=True)
@@ -123,6 +127,7 @@ async def _recall(question: _Question) -> Evidence:
             details={"memoryBodyId": outside[0]},
         )
     targets = await memory.targets()
+    faults = targets.faults(asked.memory_body_ids)
     if asked.memory_body_ids:
         chosen = targets.all(asked.memory_body_ids)
     else:
@@ -130,12 +135,16 @@ async def _recall(question: _Question) -> Evidence:
     wanted = min(asked.limit or memory.config.default_recall_limit, question.results)
     report = await memory.recall(asked.model_copy(update={"limit": wanted}), chosen)
     rows = [hit.to_json() for hit in report.results]
-    return _returned(question, rows, hint=report.hint, metadata=_summary(report.to_json()))
+    hint = noted(report.hint, faults)
+    return _returned(question, rows, hint=hint, metadata=_summary(report, faults))
 
 
-def _summary(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a report without the results: they are the items."""
-    return {key: value for key, value in report.items() if key != "results"}
+def _summary(report: RecallReport, faults: Sequence[StorageError]) -> dict[str, Any]:
+    """Return a report without the results, which are the items, and without folders."""
+    shown = report.worded(short_paths).to_json()
+    kept = {key: value for key, value in shown.items() if key not in ("results", "hint")}
+    hint = noted(shown.get("hint"), faults)
+    return kept if hint is None else {**kept, "hint": short_paths(hint)}
 
 
 async def _related(question: _Question) -> Evidence:

@@ -14,6 +14,7 @@ from dsh_mnemon_source_memory_spaces._bodies import body_json, services_json
 from dsh_mnemon_source_memory_spaces._browse import ListInput, browse
 from dsh_mnemon_source_memory_spaces._catalog import Overview, placement_summary
 from dsh_mnemon_source_memory_spaces._entities import EntitiesInput, entities_of
+from dsh_mnemon_source_memory_spaces._gaps import registry_notes, whole
 from dsh_mnemon_source_memory_spaces._graph import GraphInput, graph_of
 from dsh_mnemon_source_memory_spaces._inputs import (
     BLANK,
@@ -80,24 +81,25 @@ def writable(memory: SpacesMemory, view_id: str, grant: Any) -> tuple[str, ...]:
 
 
 async def _status(memory: SpacesMemory, _input: Any) -> Any:
-    return _described(memory, await memory.probed(all=False))
+    return await _described(memory, await memory.probed(all=False))
 
 
 async def _status_summary(memory: SpacesMemory, _input: Any) -> Any:
-    return _described(memory, memory.overview(await memory.spaces.current()))
+    return await _described(memory, memory.overview(await memory.spaces.current()))
 
 
-def _described(memory: SpacesMemory, overview: Overview) -> dict[str, Any]:
+async def _described(memory: SpacesMemory, overview: Overview) -> dict[str, Any]:
     config, catalogue = memory.config, overview.catalogue
     optional = {"cliPath": config.cli_path, "defaultStore": catalogue.default_store}
     return {
-        **overview.health(),
+        **overview.health(engine_ready=await memory.children.native_ready()),
         **{key: value for key, value in optional.items() if value is not None},
         "dataDir": str(memory.settings.root),
         "defaultRecallLimit": config.default_recall_limit,
         "persistenceStrategy": placement_summary(config),
         "bodies": [body_json(space, overview) for space in catalogue.spaces],
         "generatedAt": iso_utc(memory.clock()),
+        **registry_notes(catalogue),
     }
 
 
@@ -120,12 +122,14 @@ async def _bodies(memory: SpacesMemory, _input: Any) -> Any:
 
 def _listed(memory: SpacesMemory, overview: Overview) -> dict[str, Any]:
     catalogue = overview.catalogue
+    catalogue.check_known()
     return {
         "bodies": [body_json(space, overview) for space in catalogue.spaces],
         "total": len(catalogue.spaces),
         "activeCount": len(catalogue.active),
         "persistenceStrategy": placement_summary(memory.config),
         "generatedAt": iso_utc(memory.clock()),
+        **registry_notes(catalogue),
     }
 
 
@@ -159,23 +163,28 @@ async def _embedding(memory: SpacesMemory, _input: Any) -> Any:
 
 async def _list(memory: SpacesMemory, value: Any) -> Any:
     request = read_input(ListInput, value, "list")
-    targets = (await memory.targets()).shown(request.memory_body_ids)
-    return await browse(targets, request, seconds=memory.seconds)
+    known = await memory.targets()
+    targets = known.shown(request.memory_body_ids)
+    faults = known.faults(request.memory_body_ids)
+    return await browse(targets, request, seconds=memory.seconds, faults=faults)
 
 
 async def _graph(memory: SpacesMemory, value: Any) -> Any:
     request = read_input(GraphInput, value, "graph")
-    targets = (await memory.targets()).shown(request.memory_body_ids)
-    now = iso_utc(memory.clock())
-    return await graph_of(targets, request, seconds=memory.seconds, generated_at=now)
+    known = await memory.targets()
+    targets = known.shown(request.memory_body_ids)
+    now, faults = iso_utc(memory.clock()), known.faults(request.memory_body_ids)
+    return await graph_of(targets, request, seconds=memory.seconds, generated_at=now, faults=faults)
 
 
 async def _entities(memory: SpacesMemory, value: Any) -> Any:
     request = read_input(EntitiesInput, value, "entities")
-    targets = (await memory.targets()).all(request.memory_body_ids)
+    known = await memory.targets()
+    targets = known.all(request.memory_body_ids)
     able = [target for target in targets if target.manifest.capabilities.entities]
     health = await memory.health.look(able)
-    found = await entities_of(able, health, request, seconds=memory.seconds)
+    faults = known.faults(request.memory_body_ids)
+    found = await entities_of(targets, health, request, seconds=memory.seconds, faults=faults)
     if request.entity is None:
         return found
     asked = RecallInput.model_validate({"query": request.entity, "intent": "ENTITY"})
@@ -185,16 +194,20 @@ async def _entities(memory: SpacesMemory, value: Any) -> Any:
 
 async def _search(memory: SpacesMemory, value: Any) -> Any:
     request = read_input(SearchInput, value, "search")
-    targets = (await memory.targets()).all(request.memory_body_ids)
-    return (await memory.recall(request, targets)).to_json()
+    known = await memory.targets()
+    report = await memory.recall(request, known.all(request.memory_body_ids))
+    return whole(report.to_json(), known.faults(request.memory_body_ids))
 
 
 async def _related(memory: SpacesMemory, value: Any) -> Any:
+    """Walk from a memory; a Provider that fails, or does not know it, is an error."""
     request = read_input(RelatedInput, value, "related")
     targets = await memory.targets()
     space_id = request.memory_body_id or targets.only("related")
     target = require(targets.readable(space_id), "related")
     found = await traverse(target, request, limit=_RELATED, seconds=memory.seconds)
+    if found.error is not None:
+        raise found.error
     hint = {} if found.hint is None else {"hint": found.hint}
     return {
         "query": f"related:{request.id}",

@@ -8,7 +8,17 @@ from typing import Any, Final, cast
 
 from dsh_mnemon_core.sdk import Completion
 
-__all__ = ("completion_of", "is_skipped")
+from dsh_mnemon_source_memory_spaces.provider_sdk.errors import (
+    ProviderProtocol,
+    ProviderServerError,
+    ProviderTimeout,
+    WriteOutcomeUnknown,
+)
+
+__all__ = ("UNPROVEN", "completion_of", "is_skipped")
+
+UNPROVEN: Final = (WriteOutcomeUnknown, ProviderTimeout, ProviderServerError, ProviderProtocol)
+"""Faults after which a write may have happened."""
 
 _STATES: Final = ("action", "status", "state")
 _COUNTERS: Final = (

@@ -66,13 +66,7 @@ class Roster:
         """Return the time as the next ``updated_at`` of a Space."""
         return advance(space.updated_at, self.now())
 
-    def native_ready(self) -> bool:
-        """Tell whether a native Space could be made now."""
-        child = self.children.native
-        adapter = child.adapter if child else None
-        return isinstance(adapter, NativeAdapter) and adapter.ready()
-
-    def native(self) -> NativeAdapter:
+    async def native(self) -> NativeAdapter:
         """Return the native Provider.
 
         Raises:
@@ -83,7 +77,7 @@ class Roster:
         if child is None:
             raise InputError("provider-unknown", "no native Provider is mounted")
         adapter = child.adapter
-        if not isinstance(adapter, NativeAdapter) or not adapter.ready():
+        if not isinstance(adapter, NativeAdapter) or not await self.children.native_ready():
             raise LifecycleError(
                 "provider-not-ready", f"the engine of {child.manifest.label} is not ready"
             )

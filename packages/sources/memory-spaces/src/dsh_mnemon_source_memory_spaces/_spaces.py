@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 from uuid import uuid4
 
 import anyio
 import attrs
-from dsh_mnemon_core.errors import InputError, StorageError
+from dsh_mnemon_core.errors import StorageError
 from dsh_mnemon_core.sdk import distinct, text
 from dsh_mnemon_core.values import FrozenDict
 
@@ -28,7 +28,7 @@ from dsh_mnemon_source_memory_spaces._creation import (
     prepared,
 )
 from dsh_mnemon_source_memory_spaces._discovery import MAX_DESCRIPTION, MAX_NAME
-from dsh_mnemon_source_memory_spaces._merge import merge_into
+from dsh_mnemon_source_memory_spaces._merge import merge
 from dsh_mnemon_source_memory_spaces._metadata import apply_updates, read_updates, sample
 from dsh_mnemon_source_memory_spaces._native import remove_store
 from dsh_mnemon_source_memory_spaces._placement import Prepared, finalize
@@ -38,7 +38,7 @@ from dsh_mnemon_source_memory_spaces._registry.records import (
     ServiceRecord,
     SpaceRecord,
 )
-from dsh_mnemon_source_memory_spaces._registry.store import Registry, Step
+from dsh_mnemon_source_memory_spaces._registry.store import Registry
 from dsh_mnemon_source_memory_spaces._roster import Roster, catalogue_only
 from dsh_mnemon_source_memory_spaces._services import ServiceChange, plan_service
 from dsh_mnemon_source_memory_spaces._targets import Targets
@@ -47,8 +47,6 @@ from dsh_mnemon_source_memory_spaces.provider_sdk.fields import read_settings
 __all__ = ("NewSpace", "Spaces")
 
 _log = logging.getLogger(__name__)
-
-_MAX_SOURCES: Final = 1_000
 
 
 class Spaces:
@@ -93,6 +91,7 @@ class Spaces:
                 ``provider-unknown``, ``provider-disabled``, ``connection-native`` or
                 ``placement-required``.
             LifecycleError: ``provider-not-ready``.
+            StorageError: ``store-unwritable``, naming the folder that nothing can be added to.
             ConflictError: See the class.
         """
         return await create(self._roster, new, expected_revision=expected_revision)
@@ -165,7 +164,7 @@ class Spaces:
         if not catalogue.is_native(space):
             await self._roster.change(step, expected_revision)
             return space
-        adapter, registry = self._roster.native(), self._roster.registry
+        adapter, registry = await self._roster.native(), self._roster.registry
         with anyio.CancelScope(shield=True):
             await remove_store(adapter, registry.stores, catalogue, space_id, registry.root)
             await self._roster.change(lambda _, content: (content.without({space_id}), None))
@@ -193,7 +192,8 @@ class Spaces:
             before = catalogue.find(space_id)
             if before is None:
                 return content, None
-            after = self._touched(before)
+            updated_at = self._roster.later(before)
+            after = attrs.evolve(before, active=True, updated_at=updated_at)
             return content.replace(after), after
 
         try:
@@ -201,9 +201,6 @@ class Spaces:
         except StorageError as error:
             _log.warning("Memory Space %s was written but not activated: %s", space_id, error)
             return None
-
-    def _touched(self, space: SpaceRecord, *, active: bool = True) -> SpaceRecord:
-        return attrs.evolve(space, active=active, updated_at=self._roster.later(space))
 
     # -- Providers --------------------------------------------------------------------------------
 
@@ -254,7 +251,7 @@ class Spaces:
         Raises:
             InputError: As `_placement.prepare`.
         """
-        return prepared(self._roster, await self.current(), request, provider_connections)
+        return await prepared(self._roster, await self.current(), request, provider_connections)
 
     async def finalize_placement(
         self,
@@ -292,6 +289,9 @@ class Spaces:
     ) -> Mapping[str, Any]:
         """Copy native Spaces into another; they keep all they hold and may stop being read.
 
+        From before the first copy until everything has arrived, or until it is certain that
+        nothing has, the registry says that the merge began (`Catalogue.pending_merges`).
+
         Returns:
             ``{action, status?, imported, updated, skipped, edges_inserted, targetMemoryBodyId}``;
             `completion_of` classifies it. Only a complete merge switches Spaces on and off.
@@ -302,32 +302,13 @@ class Spaces:
             CapacityError: ``merge-too-large``.
             ConflictError: See the class.
         """
-        named = distinct(tuple(source_ids), "sources")
-        if not 1 <= len(named) <= _MAX_SOURCES:
-            raise InputError("merge-count", f"name 1..{_MAX_SOURCES} Memory Spaces to merge")
-        if target_id in named:
-            raise InputError("merge-source-is-target", "a Space cannot be merged into itself")
-        merged = self._merged(target_id, named if deactivate_sources else ())
-        catalogue = await self._roster.rehearse(merged, expected_revision)
-        spaces = [catalogue.get(space_id) for space_id in (target_id, *named)]
-        if not all(catalogue.is_native(space) for space in spaces):
-            raise InputError("merge-native-only", "only native Memory Spaces can be merged")
-        target, *sources = (space.view() for space in spaces)
-        merge = await merge_into(self._roster.native(), target, sources)
-        if merge.complete:
-            await self._roster.change(merged)
-        return merge.details
-
-    def _merged(self, target_id: str, source_ids: Sequence[str]) -> Step[Catalogue]:
-        def step(catalogue: Catalogue, content: Content) -> tuple[Content, Catalogue]:
-            changed = [
-                self._touched(space, active=space.id == target_id)
-                for space in catalogue.spaces
-                if space.id == target_id or (space.active and space.id in source_ids)
-            ]
-            return content.replace(*changed), catalogue
-
-        return step
+        return await merge(
+            self._roster,
+            target_id,
+            source_ids,
+            deactivate_sources=deactivate_sources,
+            expected_revision=expected_revision,
+        )
 
     async def update_metadata(
         self, updates: Sequence[Mapping[str, Any]], *, expected_revision: str | None = None

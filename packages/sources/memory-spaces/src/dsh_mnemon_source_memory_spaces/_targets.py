@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dsh_mnemon_core.errors import AuthorityError, InputError
+from dsh_mnemon_core.errors import AuthorityError, InputError, StorageError
 
 from dsh_mnemon_source_memory_spaces._children import Children
 from dsh_mnemon_source_memory_spaces._recall.report import Target
@@ -73,6 +73,7 @@ class Targets:
 
         Raises:
             InputError: ``space-unknown`` or ``space-inactive``.
+            StorageError: The registry cannot be read.
         """
         if not space_ids:
             return self._active()
@@ -88,7 +89,12 @@ class Targets:
             return self._active()
         return self._ordered(self.get(space_id) for space_id in space_ids)
 
+    def faults(self, space_ids: Sequence[str] | None = None) -> tuple[StorageError, ...]:
+        """Return why Spaces may be missing; nothing for named ones, as those are there."""
+        return () if space_ids else self.catalogue.faults
+
     def _active(self) -> tuple[Target, ...]:
+        self.catalogue.check_known()
         return tuple(
             self.of(space)
             for space in self.catalogue.active

@@ -7,7 +7,7 @@ what it raises proves nothing, unless its error says that nothing was kept.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import anyio
 import attrs
@@ -16,21 +16,15 @@ from dsh_mnemon_core.sdk import Completion, json_clone, thaw
 
 from dsh_mnemon_source_memory_spaces._answers import fault_line
 from dsh_mnemon_source_memory_spaces._recall.report import Target
-from dsh_mnemon_source_memory_spaces._receipts import completion_of
+from dsh_mnemon_source_memory_spaces._receipts import UNPROVEN, completion_of
 from dsh_mnemon_source_memory_spaces._spaces import Spaces
 from dsh_mnemon_source_memory_spaces.actions import LinkInput
 from dsh_mnemon_source_memory_spaces.provider_sdk.errors import (
     ProviderProtocol,
-    ProviderServerError,
-    ProviderTimeout,
-    WriteOutcomeUnknown,
 )
 from dsh_mnemon_source_memory_spaces.provider_sdk.items import RememberRequest
 
 __all__ = ("Outcome", "Writer", "writing")
-
-_UNPROVEN: Final = (WriteOutcomeUnknown, ProviderTimeout, ProviderServerError, ProviderProtocol)
-"""Faults after which a write may have happened."""
 
 
 @attrs.frozen(kw_only=True)
@@ -46,6 +40,14 @@ class Outcome:
     completion: Completion
     result: dict[str, Any]
     error: MnemonError | None = None
+
+    def worded(self, say: Callable[[str], str]) -> Outcome:
+        """Return the same outcome with the line about a fault as ``say`` words it."""
+        if self.error is None:
+            return self
+        fault: dict[str, str] = self.result["error"]
+        worded = {**fault, "message": say(fault["message"])}
+        return attrs.evolve(self, result={**self.result, "error": worded})
 
     def to_json(self) -> dict[str, Any]:
         """Return ``{memoryBodyId, result}``."""
@@ -70,7 +72,7 @@ def _plain(raw: object) -> dict[str, Any]:
 def _raised(target: Target, error: Exception) -> Outcome:
     line = fault_line(error, target.secrets)
     known = error if isinstance(error, MnemonError) else MnemonError("provider-failed", line)
-    proven = isinstance(error, MnemonError) and not isinstance(error, _UNPROVEN)
+    proven = isinstance(error, MnemonError) and not isinstance(error, UNPROVEN)
     completion: Completion = "failed" if proven else "unknown"
     fault = {"code": known.code, "message": line}
     result = {"status": completion, "error": fault, **_origin(target)}
@@ -109,7 +111,13 @@ class Writer:
         return await self.write(target, lambda: target.adapter.remember(target.space, request))
 
     async def link(self, target: Target, request: LinkInput) -> Outcome:
-        """Join two memories of a Space."""
+        """Join two memories of a Space.
+
+        Raises:
+            InputError: ``link-self``.
+        """
+        if request.source_id == request.target_id:
+            raise InputError("link-self", "a memory cannot be joined to itself")
         return await self.write(
             target,
             lambda: target.adapter.link(

@@ -100,7 +100,8 @@ class RememberInput(Input):
     """One memory to keep, as ``remember`` takes it."""
 
     content: Annotated[str, limited(8_192)] = Field(
-        description="One self-contained statement that makes sense without this conversation."
+        description="One self-contained statement that makes sense without this conversation;"
+        " white space around it is dropped."
     )
     category: Category = "general"
     importance: Annotated[int, Field(strict=True, ge=1, le=5), WHOLE] = 3

@@ -37,6 +37,7 @@ from dsh_mnemon_source_memory_spaces._execute import execute
 from dsh_mnemon_source_memory_spaces._facts import cover, facts_of, grant_of, presentation_of
 from dsh_mnemon_source_memory_spaces._health import Health
 from dsh_mnemon_source_memory_spaces._memory import SpacesMemory
+from dsh_mnemon_source_memory_spaces._paths import short_errors
 from dsh_mnemon_source_memory_spaces._query import query
 from dsh_mnemon_source_memory_spaces._recall.quality import (
     POLICIES,
@@ -74,9 +75,11 @@ class MemorySpacesSource:
 
     async def facts(self, request: FactsRequest) -> SourceFacts:
         """Tell what the registered Spaces can do; see `_facts.facts_of`."""
-        catalogue = await self._memory.spaces.current()
-        if not request.scenario.startswith(_MANAGEMENT):
-            self._capture(request.scope, catalogue)
+        if request.scenario.startswith(_MANAGEMENT):
+            return self._facts(await self._memory.spaces.current())
+        with short_errors():
+            catalogue = await self._memory.spaces.current()
+        self._capture(request.scope, catalogue)
         return self._facts(catalogue)
 
     def _facts(self, catalogue: Catalogue) -> SourceFacts:
@@ -99,7 +102,8 @@ class MemorySpacesSource:
         """
         catalogue = self._captures.get((request.scope, request.expected_revision))
         if catalogue is None:
-            catalogue = await self._memory.spaces.current()
+            with short_errors():
+                catalogue = await self._memory.spaces.current()
         if catalogue.revision != request.expected_revision:
             raise ConflictError(
                 "projection-revision-changed", "the Memory Spaces changed while a View was composed"
@@ -122,7 +126,8 @@ class MemorySpacesSource:
 
     async def query(self, request: QueryRequest) -> Evidence:
         """Answer ``inspect``, ``recall`` or ``related``; see `_query.query`."""
-        return await query(self._memory, request)
+        with short_errors():
+            return await query(self._memory, request)
 
     async def mutate(self, request: MutateRequest) -> Receipt:
         """Execute an action; the Receipt says how durable the change is known to be (§4.9).
@@ -130,8 +135,9 @@ class MemorySpacesSource:
         Raises:
             MnemonError: As `_execute.execute`. What a Provider refuses is a failed Receipt.
         """
-        done = await execute(self._memory, request)
-        catalogue = await self._memory.spaces.current()
+        with short_errors():
+            done = await execute(self._memory, request)
+            catalogue = await self._memory.spaces.current()
         return create_receipt(
             request,
             completion=done.completion,

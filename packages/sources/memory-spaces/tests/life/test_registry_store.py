@@ -517,3 +517,111 @@ async def test_an_external_file_that_cannot_be_removed_is_told(
     monkeypatch.undo()
     await life.spaces.create(NEW)
     assert not life.external_file.exists()
+
+
+# -- a folder that is closed, a later release, keys of somebody else -------------------------------
+
+
+@pytest.mark.requirement("memory-spaces:registry:closed")
+async def test_a_closed_folder_takes_only_its_own_space(
+    life: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two", "three"):
+        store(life.root, name)
+    await life.spaces.current()
+    real = os.stat
+
+    def closed(path: Any, **named: Any) -> Any:
+        if str(path).startswith((f"{life.root}/data/two/", f"{life.root}/data/late/")):
+            raise PermissionError(13, "Permission denied")
+        return real(path, **named)
+
+    store(life.root, "late")
+    monkeypatch.setattr(os, "stat", closed)
+    assert [space.id for space in (await life.spaces.current()).spaces] == ["one", "three", "two"]
+    await life.spaces.create(NEW)
+    # What cannot be looked at is not taken for gone.
+    with pytest.raises(StorageError) as caught:
+        await life.spaces.remove("two")
+    assert caught.value.code == "store-unreadable"
+    assert (await life.spaces.current()).find("two")
+
+
+@pytest.mark.requirement("memory-spaces:registry:newer")
+@pytest.mark.parametrize(("file", "version"), [("native_file", 3), ("external_file", 5)])
+async def test_a_file_of_a_later_release_is_refused_and_not_touched(
+    life: Any, file: str, version: int
+) -> None:
+    data = write(getattr(life, file), {"version": version, "bodies": [BODY], "unknown": True})
+    (fault,) = (await life.spaces.current()).faults
+    assert (fault.code, fault.details["reason"]) == ("registry-too-new", "newer-version")
+    call = (
+        life.spaces.create(NEW)
+        if file == "native_file"
+        else life.spaces.service_update("alpha", SETTINGS)
+    )
+    with pytest.raises(DamagedRegistry) as caught:
+        await call
+    assert caught.value.code == "registry-too-new"
+    assert getattr(life, file).read_bytes() == data
+    assert [name for name in files(life.root) if "corrupt" in name] == []
+
+
+@pytest.mark.requirement("memory-spaces:registry:newer")
+@pytest.mark.parametrize("version", [1, 2])
+async def test_keys_that_are_not_known_are_kept(life: Any, version: int) -> None:
+    more = {"pinned": {"by": ["me"]}, "rank": 7}
+    write(life.native_file, {"version": version, "bodies": [{**BODY, **more}], "since": "2027"})
+    row = {**BODY, "id": "alpha-1", "providerId": "alpha", "connection": {}, **more}
+    known = {"services": {"alpha": SETTINGS}, "enabled": {"alpha": True}, "bodies": [row]}
+    write(life.external_file, {"version": 4, **known, "since": "2027"})
+    for space_id in ("one", "alpha-1"):
+        await life.spaces.update(space_id, name="Renamed")
+    for file in (life.native_file, life.external_file):
+        stored = json.loads(file.read_bytes())
+        (kept,) = stored["bodies"]
+        assert (kept["name"], kept["pinned"], kept["rank"]) == ("Renamed", more["pinned"], 7)
+        assert stored["since"] == "2027"
+
+
+@pytest.mark.requirement("memory-spaces:registry:newer")
+async def test_a_key_that_could_not_be_written_back_makes_its_entry_bad(life: Any) -> None:
+    data = write(
+        life.native_file, {"version": 1, "bodies": [BODY, {**BODY, "id": "b", "x": 2**60}]}
+    )
+    catalogue = await life.spaces.current()
+    assert [space.id for space in catalogue.spaces] == ["one"]
+    assert catalogue.faults[0].details["firstBadId"] == "b"
+    assert life.native_file.read_bytes() == data
+
+
+@pytest.mark.requirement("memory-spaces:registry:damaged")
+async def test_one_bad_entry_of_a_legacy_file_leaves_it_whole(life: Any) -> None:
+    legacy = {**BODY, "id": "a", "providerId": "alpha", "connection": {"project": "one"}}
+    data = write(life.native_file, {"version": 2, "bodies": [BODY, legacy, 7]})
+    catalogue = await life.spaces.current()
+    assert catalogue.spaces == ()
+    assert life.native_file.read_bytes() == data
+
+
+@pytest.mark.requirement("memory-spaces:registry:damaged")
+async def test_one_bad_external_entry_leaves_the_others(life: Any) -> None:
+    row = {**BODY, "id": "alpha-1", "providerId": "alpha", "connection": {}}
+    known = {"services": {"alpha": SETTINGS}, "enabled": {"alpha": True}}
+    data = write(life.external_file, {"version": 4, **known, "bodies": [row, {**row, "name": 7}]})
+    catalogue = await life.spaces.current()
+    assert [space.id for space in catalogue.spaces] == ["alpha-1"]
+    assert catalogue.unknown is None
+    await life.spaces.create(NEW)
+    with pytest.raises(DamagedRegistry):
+        await life.spaces.set_active("alpha-1", active=False)
+    assert life.external_file.read_bytes() == data
+
+
+@pytest.mark.requirement("memory-spaces:registry:opening")
+async def test_another_order_of_keys_is_no_reason_to_write(life: Any) -> None:
+    row = {"active": True, "providerId": "alpha", "metadataSource": "manual", "connection": {}}
+    known = {"services": {"alpha": SETTINGS}, "enabled": {"alpha": True}}
+    data = write(life.external_file, {"version": 4, **known, "bodies": [{**BODY, **row}]})
+    assert [space.id for space in (await life.spaces.current()).spaces] == ["one"]
+    assert life.external_file.read_bytes() == data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -460,3 +461,29 @@ async def test_two_instances_of_a_provider_share_nothing(
     await life.spaces.create(external())
     other = await open_life(alpha, root=tmp_path / "other")
     assert (await other.spaces.current()).spaces == ()
+
+
+@pytest.mark.requirement("memory-spaces:native:threads")
+async def test_folders_are_looked_at_in_threads(life: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_the_loop: list[str] = []
+    main = threading.current_thread()
+
+    def watched(owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+
+        def look(*arguments: Any) -> Any:
+            if threading.current_thread() is main:
+                on_the_loop.append(name)
+            return real(*arguments)
+
+        monkeypatch.setattr(owner, name, look)
+
+    for name in ("names", "exists", "is_taken", "default"):
+        watched(type(life.registry.stores), name)
+    watched(NativeReferenceAdapter, "ready")
+    for name in ("First", "Second"):
+        await life.spaces.create(new(name))
+    await life.spaces.placement({"mode": "automatic"})
+    await life.spaces.remove("default")
+    assert [space.name for space in (await life.spaces.current()).spaces] == ["Second"]
+    assert on_the_loop == []

@@ -75,9 +75,12 @@ def test_a_bad_candidate_limit_gives_way_to_strict(limit: Any) -> None:
         Custom(chosen=None),
     ],
 )
-def test_a_policy_that_misbehaves_gives_way_to_strict(policy: Custom) -> None:
+def test_a_policy_that_misbehaves_gives_way_to_strict(
+    policy: Custom, caplog: pytest.LogCaptureFixture
+) -> None:
     judged = Quality("mine", policy).judge([GOOD, LOW, GOOD, GOOD], 3)
     assert (judged.policy_id, judged.fallback_from) == ("strict-v1", "mine")
+    assert "recall policy mine misbehaves" in caplog.text
     assert judged.selected == (0, 2, 3)
 
 

@@ -151,6 +151,19 @@ class TestFaults:
         assert report.hint == f"Space alpha: unavailable: {line}"
         assert len(report.results) == 1
 
+    async def test_a_foreign_exception_is_logged_without_its_words(
+        self, make_target: Callable[..., Target], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        await ask(make_target("alpha", raising(ValueError(f"with {SECRET}"))))
+        [record] = caplog.records
+        first, *places = record.getMessage().splitlines()[1:]
+        assert (record.levelname, first) == ("ERROR", "ValueError")
+        assert places[-1].startswith(f"  {__file__}:")
+        assert SECRET not in caplog.text
+        caplog.clear()
+        await ask(make_target("alpha", raising(ProviderUnavailable("busy"))))
+        assert caplog.records == []
+
     async def test_a_line_is_bounded(self, make_target: Callable[..., Target]) -> None:
         report = await ask(make_target("alpha", raising(ProviderUnavailable("x" * 5_000))))
         assert report.sources[0].hint is not None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import attrs
 import pytest
 from dsh_mnemon_source_memory_spaces.provider_sdk import (
     EntityCount,
@@ -234,7 +235,7 @@ class TestList:
 
     async def test_without_spaces_a_page_is_empty(self, room: Any) -> None:
         assert await room.read("list") == {
-            "items": [], "total": 0, "truncated": False, "sources": [],
+            "items": [], "total": 0, "truncated": False, "sources": [], "complete": True,
         }  # fmt: skip
 
     async def test_a_cursor_fits_its_own_query_only(self, full: Any) -> None:
@@ -276,7 +277,7 @@ class TestList:
 class TestGraph:
     async def test_nodes_and_edges_are_keyed_by_space(self, full: Any) -> None:
         link = {"sourceId": "memory-1", "targetId": "memory-2", "memoryBodyId": "default"}
-        await full.change("link", link)
+        await full.change("link", {**link, "reason": "the same subject"})
         graph = await full.read("graph")
         assert len(graph["nodes"]) == 12
         node = graph["nodes"][0]
@@ -289,6 +290,8 @@ class TestGraph:
                 "label": "semantic",
                 "color": "#6574d9",
                 "type": "semantic",
+                "weight": 0.5,
+                "reason": "the same subject",
             }
         ]
         assert (graph["generatedAt"], graph["truncated"]) == (TIME, False)
@@ -347,9 +350,11 @@ class TestGraph:
             GraphNode(id="bad", label="\ud800", color="#123abc"),
             "rubbish",
         )
+        good = GraphEdge(source_id="ok", target_id="ok", label="x", color="#123abc", weight=0.5)
         edges: Any = (
-            GraphEdge(source_id="ok", target_id="ok", label="", color="?", weight=7),
-            GraphEdge(source_id="ok", target_id="ok", label="x", color="#123abc", weight=0.5),
+            GraphEdge(source_id="ok", target_id="ok", label="", color="?", weight=7, reason=7),
+            attrs.evolve(good, reason="r" * 2_000),
+            attrs.evolve(good, reason=" "),
             GraphEdge(source_id="ok", target_id="", label="x", color="#123abc"),
             None,
         )
@@ -361,9 +366,14 @@ class TestGraph:
         assert [node["id"] for node in page["nodes"]] == ["ok"]
         assert "importance" not in page["nodes"][0]
         assert [(e["label"], e["color"], e.get("weight")) for e in page["edges"]] == [
-            ("", "#6574d9", None), ("x", "#123abc", 0.5),
+            ("", "#6574d9", None), ("x", "#123abc", 0.5), ("x", "#123abc", 0.5),
         ]  # fmt: skip
-        assert page["hint"] == "Log: unavailable: the Provider did not answer with a graph"
+        assert [len(e.get("reason", "")) for e in page["edges"]] == [0, 1_000, 0]
+        assert page["hint"].splitlines() == [
+            "team: 5 nodes or edges were left out",
+            "Log: unavailable: the Provider did not answer with a graph",
+        ]
+        assert not page["complete"]
 
     async def test_other_spaces_say_what_they_need(self, make_room: Make) -> None:
         room = make_room(beta={"capabilities": {"search": True}}, alpha={"capabilities": {}})
@@ -391,10 +401,10 @@ class TestEntities:
         return room
 
     async def test_counts_of_all_spaces_are_summed(self, named: Any) -> None:
-        assert await named.read("entities") == {
-            "entities": [{"entity": "nox", "count": 3}, {"entity": "Ada", "count": 2}],
-            "total": 2,
-        }
+        found = await named.read("entities")
+        assert found["entities"] == [{"entity": "nox", "count": 3}, {"entity": "Ada", "count": 2}]
+        assert (found["total"], found["complete"], "hint" in found) == (2, True, False)
+        assert {source["status"] for source in found["sources"]} == {"ready"}
 
     async def test_a_selected_entity_is_recalled(self, named: Any) -> None:
         found = await named.read("entities", {"entity": "nox", "limit": 2})

@@ -82,7 +82,8 @@ PINNED = {
     "remember": (
         '{"type":"object","required":["content"],"additionalProperties":false,"properties":{'
         '"content":{"type":"string","description":"One self-contained statement that makes sense'
-        ' without this conversation.","minLength":1,"maxLength":8192},'
+        ' without this conversation; white space around it is dropped.",'
+        '"minLength":1,"maxLength":8192},'
         '"category":{"type":"string","enum":["preference","decision","fact","insight","context",'
         '"general"]},'
         '"importance":{"type":"integer","minimum":1,"maximum":5},'

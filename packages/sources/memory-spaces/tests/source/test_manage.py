@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from dsh_mnemon_core.errors import MnemonError
 from dsh_mnemon_source_memory_spaces.provider_sdk import (
+    ProviderBusy,
+    ProviderNotFound,
     ProviderRejected,
     ProviderUnavailable,
     SpaceStatus,
@@ -169,12 +171,43 @@ class TestReads:
         found = await room.read("related", {"id": "memory-1"})
         assert [row["id"] for row in found["results"]] == ["memory-2"]
         assert (found["query"], found["mode"]) == ("related:memory-1", "related")
-        lost = await room.read("related", {"id": "memory-9"})
-        assert lost["hint"] == "team: unavailable: there is no memory memory-9"
+        room.native.fail("related", ProviderUnavailable("busy"))
+        with pytest.raises(MnemonError) as busy:
+            await room.read("related", {"id": "memory-1"})
+        assert (busy.value.code, busy.value.message) == ("provider-unavailable", "busy")
+        assert busy.value.retryable
+        room.native.fail("related", ValueError("secret"))
+        assert await room.refused("related", {"id": "memory-1"}, mode="read") == "provider-failed"
+        room.native.heal()
         await room.create("other")
         assert await room.refused("related", {"id": "memory-1"}, mode="read") == "space-required"
         named = await room.read("related", {"id": "memory-1", "memoryBodyId": team})
         assert len(named["results"]) == 1
+
+    async def test_related_to_what_is_unknown_is_an_error(self, room: Any, team: str) -> None:
+        with pytest.raises(ProviderNotFound) as caught:
+            await room.read("related", {"id": "memory-9"})
+        assert caught.value.message == "there is no memory memory-9"
+        assert caught.value.details == {"id": "memory-9"}
+        # A Provider may as well answer with nothing.
+        room.native.answer("related", [])
+        assert (await room.read("related", {"id": "memory-9"}))["results"] == []
+
+    async def test_people_are_told_the_whole_path(self, room: Any, team: str) -> None:
+        file = "/srv/jane/data/default/mnemon.db"
+        fault = ProviderBusy(f"{file} is locked", details={"file": file})
+        room.native.fail("search", fault)
+        room.native.answer("status", SpaceStatus(healthy=False, error=fault.message))
+        found = await room.read("search", {"query": "nox"})
+        assert found["hint"] == f"team: unavailable: {file} is locked"
+        shown = await room.read("status")
+        assert shown["error"] == f"team: {file} is locked"
+        assert shown["bodies"][0]["error"] == f"{file} is locked"
+        assert shown["providers"][0]["error"] == f"team: {file} is locked"
+        room.native.fail("remember", fault)
+        with pytest.raises(ProviderBusy) as caught:
+            await room.change("remember", {"content": "nox"})
+        assert (caught.value.message, caught.value.details["file"]) == (f"{file} is locked", file)
 
     async def test_samples_and_placement_are_those_of_the_spaces(
         self, room: Any, team: str

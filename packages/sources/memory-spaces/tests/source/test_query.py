@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
-from dsh_mnemon_core.errors import AuthorityError
-from dsh_mnemon_core.sdk import thaw
+from dsh_mnemon_core.errors import AuthorityError, ConfigurationError, MnemonError
+from dsh_mnemon_core.sdk import thaw, to_wire
+from dsh_mnemon_source_memory_spaces._children import ChildEntry, MountedChild
 from dsh_mnemon_source_memory_spaces.provider_sdk import (
     Insight,
+    ProviderBusy,
     ProviderUnavailable,
     SearchAnswer,
     SpaceStatus,
@@ -214,6 +218,13 @@ class TestRelated:
         assert [item.id for item in evidence.items] == ["memory-2", "memory-3"]
         assert evidence.truncated
 
+    async def test_what_was_forgotten_meanwhile_is_a_line(self, view: Any, room: Any) -> None:
+        await view.recall("nox")
+        team = view.grant.value["memoryBodyIds"][0]
+        await room.change("forget", {"id": "memory-1", "memoryBodyId": team})
+        evidence = await view.query("related", {"id": "memory-1"})
+        assert (evidence.items, evidence.unavailable) == ((), "team: there is no memory memory-1")
+
     async def test_a_fault_is_a_line(self, view: Any, room: Any) -> None:
         await view.recall("nox")
         room.native.fail("related", ProviderUnavailable("busy"))
@@ -302,6 +313,23 @@ class TestInspect:
             ("failed", "config-invalid"),
         ]
 
+    async def test_an_engine_is_asked_in_a_thread(self, room: Any, view_of: Make) -> None:
+        view, asked = await view_of(room), []
+        adapter = room.source._memory.children.native.adapter
+        adapter.ready = lambda: asked.append(threading.current_thread()) or True
+        assert (await self.shown(view, "health"))["commandFound"] is True
+        assert asked
+        assert threading.main_thread() not in asked
+
+    async def test_an_engine_that_cannot_say_is_not_ready(self, room: Any, view_of: Make) -> None:
+        view = await view_of(room)
+
+        def fail() -> bool:
+            raise RuntimeError("with a secret in it")
+
+        room.source._memory.children.native.adapter.ready = fail
+        assert (await self.shown(view, "health"))["commandFound"] is False
+
     async def test_what_does_not_fit_is_nothing(self, room: Any, view_of: Make) -> None:
         view = await view_of(room)
         evidence = await view.query("inspect", {"section": "health"}, characters=20)
@@ -310,3 +338,101 @@ class TestInspect:
     async def test_an_unknown_section_is_refused(self, room: Any, view_of: Make) -> None:
         view = await view_of(room)
         assert await view.refused_query("inspect", {"section": "x"}) == "section-unsupported"
+
+
+@pytest.mark.requirement("memory-spaces:paths")
+class TestPaths:
+    FILE = "/srv/jane doe/data/default/mnemon.db"
+    WINDOWS = r"C:\Users\jane\data\default\mnemon.db"
+
+    @pytest.mark.parametrize("file", [FILE, WINDOWS, f"file://{FILE}"])
+    async def test_no_answer_of_a_view_names_a_folder(
+        self, room: Any, view_of: Make, file: str
+    ) -> None:
+        team = await room.create("team")
+        await room.keep(team, "nox one")
+        view = await view_of(room)
+        await view.recall("nox")
+        fault = ProviderBusy(f"the store {file}: locked", details={"file": file})
+        for operation in ("search", "related", "remember", "forget"):
+            room.native.fail(operation, fault)
+        unhealthy = SpaceStatus(healthy=False, error=fault.message)
+        room.native.answer("status", unhealthy)
+        evidence = [
+            await view.query("recall", {"query": "nox"}),
+            await view.query("related", {"id": "memory-1"}),
+            await view.query("inspect", {"section": "health"}),
+            await view.query("inspect", {"section": "directory"}),
+        ]
+        receipts = [
+            await view.act("remember", {"content": "nox"}),
+            await view.act("forget", {"id": "memory-1"}),
+        ]
+        answers = [json.dumps(to_wire(item)) for item in (*evidence, *receipts)]
+        for answer in answers:
+            assert "jane" not in answer
+            assert "the store default/mnemon.db: locked" in answer
+        assert evidence[0].unavailable == "team: unavailable: the store default/mnemon.db: locked"
+
+    async def test_a_hint_beside_results_names_no_folder(self, room: Any, view_of: Make) -> None:
+        team = await room.create("team")
+        view = await view_of(room)
+        uris = (f"file://{self.FILE}", "viking://user/memories/a")
+        found = tuple(
+            Insight(id=f"m{n}", content="nox", score=0.9, external_uri=uri)
+            for n, uri in enumerate(uris)
+        )
+        hint = f"{self.FILE} was repaired"
+        room.native.answer("search", SearchAnswer(results=found, hint=hint), namespace=team)
+        evidence = await view.query("recall", {"query": "nox"})
+        assert [item.provenance["externalUri"] for item in evidence.items] == [
+            "default/mnemon.db", uris[1],
+        ]  # fmt: skip
+        assert evidence.metadata["hint"] == "team: default/mnemon.db was repaired"
+        assert evidence.metadata["sources"][0]["hint"] == "default/mnemon.db was repaired"
+
+    async def test_what_a_memory_says_is_not_touched(self, room: Any, view_of: Make) -> None:
+        team = await room.create("team")
+        await room.keep(team, f"nox reads {self.FILE}")
+        evidence = await (await view_of(room)).query("recall", {"query": "nox"})
+        assert evidence.items[0].text == f"nox reads {self.FILE}"
+
+    async def test_a_registry_that_is_damaged_is_named_without_its_folder(
+        self, room: Any, view_of: Make, tmp_path: Path
+    ) -> None:
+        await room.connect("beta")
+        view = await view_of(room)
+        (tmp_path / "data").mkdir(exist_ok=True)
+        (tmp_path / "data" / ".dsh-memory-bodies.json").write_text("{", encoding="utf-8")
+        shown = await view.query("inspect", {"section": "health"})
+        assert "data/.dsh-memory-bodies.json is damaged" in shown.items[0].text
+        assert str(tmp_path) not in shown.items[0].text
+        request = {"name": "Team", "description": "x"}
+        with pytest.raises(MnemonError) as caught:
+            await view.act("manage-spaces", {"operation": "create", "request": request})
+        assert str(tmp_path) not in caught.value.message
+        assert str(tmp_path) in caught.value.details["file"]
+
+    async def test_a_provider_that_did_not_start_is_named_without_its_folder(
+        self, make_room: Make, view_of: Make
+    ) -> None:
+        error = ConfigurationError("config-invalid", f"{self.FILE} is no key file")
+        child = MountedChild(
+            entry=ChildEntry(use="broken"), source_instance_id="spaces", error=error
+        )
+        room = make_room(more=[child])
+        evidence = await (await view_of(room)).query("inspect", {"section": "health"})
+        shown = json.loads(evidence.items[0].text)
+        assert shown["error"] == "broken: default/mnemon.db is no key file"
+        assert shown["providers"][-1]["error"] == "default/mnemon.db is no key file"
+        await room.source.dispose()
+
+    async def test_a_receipt_shows_no_connection(self, room: Any, view_of: Make) -> None:
+        await room.connect("beta")
+        bodies = (await room.read("body-directory"))["bodies"]
+        change = {"connection": {"project": self.FILE}, "memoryBodyId": bodies[0]["id"]}
+        await room.change("body-update", change)
+        update = {"operation": "update", "memoryBodyId": bodies[0]["id"], "name": "Log 2"}
+        receipt = await (await view_of(room)).act("manage-spaces", update)
+        assert receipt.details["body"]["name"] == "Log 2"
+        assert "jane" not in json.dumps(to_wire(receipt))

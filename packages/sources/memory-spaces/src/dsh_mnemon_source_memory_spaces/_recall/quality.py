@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal, Protocol, TypeAlias, cast, get_args
 
 import attrs
+
+from dsh_mnemon_source_memory_spaces._backtrace import log_failure
 
 __all__ = (
     "MAX_CANDIDATES",
@@ -23,6 +26,8 @@ __all__ = (
     "Tier",
     "tier_of",
 )
+
+_log = logging.getLogger(__name__)
 
 Tier: TypeAlias = Literal["high", "medium", "low", "unknown"]
 """How relevant a result is known to be."""
@@ -212,18 +217,19 @@ class Quality:
         """Return the policy to go on with, and how many candidates to ask each Space for."""
         try:
             return self, _limit(self.policy.candidate_limit(wanted, self.thresholds), wanted)
-        except Exception:  # a registered policy is foreign code
-            strict = self._strict()
+        except Exception as error:  # a registered policy is foreign code
+            strict = self._strict(error)
             return strict, strict.policy.candidate_limit(wanted, strict.thresholds)
 
     def judge(self, candidates: Sequence[Scored], wanted: int) -> Judgement:
         """Decide on every candidate and choose at most ``wanted`` of them."""
         try:
             return self._judged(candidates, wanted)
-        except Exception:  # a registered policy is foreign code
-            return self._strict()._judged(candidates, wanted)
+        except Exception as error:  # a registered policy is foreign code
+            return self._strict(error)._judged(candidates, wanted)
 
-    def _strict(self) -> Quality:
+    def _strict(self, error: Exception) -> Quality:
+        log_failure(_log, "recall policy %s misbehaves", self.policy_id, error=error)
         return Quality(STRICT, POLICIES[STRICT], self.thresholds, self.policy_id)
 
     def _judged(self, candidates: Sequence[Scored], wanted: int) -> Judgement:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import attrs
@@ -193,6 +193,14 @@ class RecallReport:
         """The lines of all Spaces, joined by LF."""
         lines = [line for report in self.sources if (line := report.line()) is not None]
         return "\n".join(lines) or None
+
+    def worded(self, say: Callable[[str], str]) -> RecallReport:
+        """Return the same report with every hint as ``say`` words it."""
+        sources = (
+            report if report.hint is None else attrs.evolve(report, hint=say(report.hint))
+            for report in self.sources
+        )
+        return attrs.evolve(self, sources=tuple(sources))
 
     def to_json(self) -> dict[str, Any]:
         """Return ``{query, mode, results, sources, hint?}``."""

@@ -10,6 +10,7 @@ import attrs
 from dsh_mnemon_core.instant import iso_utc, parse_utc
 from dsh_mnemon_core.values import FrozenDict
 
+from dsh_mnemon_source_memory_spaces._registry.pending import Pending
 from dsh_mnemon_source_memory_spaces._registry.records import (
     NATIVE_PROVIDER_ID,
     Catalogue,
@@ -37,12 +38,17 @@ class Content:
     Attributes:
         services: Saved service fields by Provider id, secrets in clear.
         enabled: Switch by Provider id; a service without one is off.
+        native_extra: Keys of the native file that are not known here; ``external_extra`` likewise.
+        pending: What was begun and may have been cut off; a file of its own.
     """
 
     native: tuple[SpaceRecord, ...] = ()
     services: FrozenDict = attrs.field(factory=FrozenDict, repr=False)
     enabled: FrozenDict = attrs.field(factory=FrozenDict)
     external: tuple[SpaceRecord, ...] = ()
+    native_extra: FrozenDict = attrs.field(factory=FrozenDict, repr=False)
+    external_extra: FrozenDict = attrs.field(factory=FrozenDict, repr=False)
+    pending: Pending = attrs.field(factory=Pending)
 
     @property
     def spaces(self) -> tuple[SpaceRecord, ...]:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NoReturn, cast
 
 from dsh_mnemon_core.checks import well_formed
@@ -18,35 +17,43 @@ from dsh_mnemon_core.values import FrozenDict, json_clone, thaw
 from dsh_mnemon_source_memory_spaces._registry.content import Content
 from dsh_mnemon_source_memory_spaces._registry.faults import Damage
 from dsh_mnemon_source_memory_spaces._registry.records import SpaceRecord
+from dsh_mnemon_source_memory_spaces.provider_sdk.ids import FIELD_KEY, PROVIDER_ID, SPACE_ID
 
 __all__ = (
     "EXTERNAL_VERSION",
     "NATIVE_VERSION",
-    "SPACE_ID",
     "document",
     "encode_external",
     "encode_native",
+    "native_row",
+    "read_rows",
     "rows",
     "sanitized",
     "space",
+    "stored",
+    "text",
+    "unknown_keys",
 )
 
 NATIVE_VERSION: Final = 1
 EXTERNAL_VERSION: Final = 4
 
-SPACE_ID: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]*")
-"""Ids of Spaces and names of native stores."""
-
-_PROVIDER_ID: Final = re.compile(r"[a-z][a-z0-9-]{0,127}")
-_FIELD_KEY: Final = re.compile(r"[a-z][a-zA-Z0-9_-]{0,127}")
 _METADATA_SOURCES: Final = ("provider", "manual", "ai")
 _MAX_VALUE: Final = 8_000
+_ROW_KEYS: Final = frozenset(
+    (
+        "id", "externalId", "name", "description", "metadataSource", "active", "providerId",
+        "placement", "connection", "openViking", "createdAt", "updatedAt",
+    )
+)  # fmt: skip
+"""What a Space has, or once had."""
 
 
 # -- writing --------------------------------------------------------------------------------------
 
 
-def _stored(value: Any) -> bytes:
+def stored(value: Any) -> bytes:
+    """Return a value as all registry files are written."""
     return f"{json.dumps(value, ensure_ascii=False, indent=2)}\n".encode()
 
 
@@ -54,10 +61,10 @@ def _present(**values: Any) -> dict[str, Any]:
     return {key: thaw(value) for key, value in values.items() if value is not None}
 
 
-def encode_native(spaces: Sequence[SpaceRecord]) -> bytes:
-    """Return the bytes of ``data/.dsh-memory-bodies.json``."""
-    bodies = [
-        _present(
+def native_row(space: SpaceRecord) -> dict[str, Any]:
+    """Return a native Space as it is stored."""
+    return {
+        **_present(
             id=space.id,
             name=space.name,
             description=space.description,
@@ -66,38 +73,47 @@ def encode_native(spaces: Sequence[SpaceRecord]) -> bytes:
             placement=space.placement,
             createdAt=space.created_at,
             updatedAt=space.updated_at,
-        )
-        for space in spaces
-    ]
-    return _stored({"version": NATIVE_VERSION, "bodies": bodies})
+        ),
+        **thaw(space.extra),
+    }
+
+
+def encode_native(spaces: Sequence[SpaceRecord], extra: Mapping[str, Any] = FrozenDict()) -> bytes:
+    """Return the bytes of ``data/.dsh-memory-bodies.json``."""
+    bodies = [native_row(space) for space in spaces]
+    return stored({"version": NATIVE_VERSION, "bodies": bodies, **thaw(extra)})
 
 
 def encode_external(content: Content) -> bytes | None:
     """Return the bytes of ``state/memory-providers.json``; ``None`` when there is to be none."""
-    if not content.external and not content.services:
+    if not content.external and not content.services and not content.external_extra:
         return None
     bodies = [
-        _present(
-            id=space.id,
-            externalId=space.external_id,
-            name=space.name,
-            description=space.description,
-            metadataSource=space.metadata_source,
-            active=space.active,
-            providerId=space.provider_id,
-            placement=space.placement,
-            connection=space.connection,
-            createdAt=space.created_at,
-            updatedAt=space.updated_at,
-        )
+        {
+            **_present(
+                id=space.id,
+                externalId=space.external_id,
+                name=space.name,
+                description=space.description,
+                metadataSource=space.metadata_source,
+                active=space.active,
+                providerId=space.provider_id,
+                placement=space.placement,
+                connection=space.connection,
+                createdAt=space.created_at,
+                updatedAt=space.updated_at,
+            ),
+            **thaw(space.extra),
+        }
         for space in content.external
     ]
-    return _stored(
+    return stored(
         {
             "version": EXTERNAL_VERSION,
             "services": thaw(content.services),
             "enabled": thaw(content.enabled),
             "bodies": bodies,
+            **thaw(content.external_extra),
         }
     )
 
@@ -130,27 +146,68 @@ def document(data: bytes, newest: int) -> tuple[int, Mapping[str, Any]]:
     return version, found
 
 
-def rows(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def rows(found: Mapping[str, Any]) -> list[object]:
     """Return the list of Spaces as it is stored.
 
     Raises:
-        Damage: ``wrong-version`` without a list, ``invalid-entry`` or ``duplicate-id``.
+        Damage: ``wrong-version``; there is no list.
     """
     listed = found.get("bodies")
     if not isinstance(listed, list):
         raise Damage("wrong-version")
-    seen: set[object] = set()
-    for index, row in enumerate(cast("list[object]", listed)):
-        if not isinstance(row, dict):
-            raise Damage("invalid-entry", index)
-        key = cast("dict[str, object]", row).get("id")
-        if isinstance(key, str) and key in seen:
-            raise Damage("duplicate-id", index)
-        seen.add(key if isinstance(key, str) else None)
-    return cast("list[Mapping[str, Any]]", listed)
+    return cast("list[object]", listed)
 
 
-def _text(row: Mapping[str, Any], key: str, index: int) -> str:
+def read_rows(
+    listed: Sequence[object], read: Callable[[Mapping[str, Any], int], SpaceRecord]
+) -> tuple[tuple[SpaceRecord, ...], Damage | None]:
+    """Read each stored Space; of those with one id the first counts.
+
+    Returns:
+        The good ones, and what is wrong with the first bad one.
+    """
+    good: dict[str, SpaceRecord] = {}
+    first: Damage | None = None
+    for index, row in enumerate(listed):
+        entry = cast("dict[str, Any]", row) if isinstance(row, dict) else None
+        try:
+            if entry is None:
+                raise Damage("invalid-entry", index)
+            found = read(entry, index)
+            if found.id in good:
+                raise Damage("duplicate-id", index)
+            good[found.id] = found
+        except Damage as damage:
+            first = first or Damage(damage.reason, index, space_id=_id_of(entry))
+    return tuple(good.values()), first
+
+
+def _id_of(row: Mapping[str, Any] | None) -> str | None:
+    named = None if row is None else row.get("id")
+    return named[:100] if isinstance(named, str) and SPACE_ID.fullmatch(named) else None
+
+
+def unknown_keys(
+    found: Mapping[str, Any], known: Collection[str], index: int | None = None
+) -> FrozenDict:
+    """Return what is stored under keys that are not known here.
+
+    Raises:
+        Damage: ``invalid-entry``; it could not be written back as it is.
+    """
+    extra = {key: value for key, value in found.items() if key not in known}
+    try:
+        return cast("FrozenDict", json_clone(extra))
+    except MnemonError:
+        raise Damage("invalid-entry", index) from None
+
+
+def text(row: Mapping[str, Any], key: str, index: int) -> str:
+    """Return a text of an entry.
+
+    Raises:
+        Damage: ``invalid-entry``.
+    """
     value = row.get(key)
     if not isinstance(value, str):
         raise Damage("invalid-entry", index)
@@ -166,7 +223,7 @@ def space(
     """Read one stored Space.
 
     Args:
-        row: The stored object; keys that are not known are dropped.
+        row: The stored object; keys that are not known are kept.
         index: Its place, for the fault.
         provider_id: Its Provider; the row's own ``providerId`` when absent.
         connected: Whether the Provider has connections.
@@ -174,25 +231,26 @@ def space(
     Raises:
         Damage: ``invalid-entry``.
     """
-    provider_id = provider_id or _text(row, "providerId", index)
-    space_id, active = _text(row, "id", index), row.get("active")
-    good = SPACE_ID.fullmatch(space_id) and _PROVIDER_ID.fullmatch(provider_id)
+    provider_id = provider_id or text(row, "providerId", index)
+    space_id, active = text(row, "id", index), row.get("active")
+    good = SPACE_ID.fullmatch(space_id) and PROVIDER_ID.fullmatch(provider_id)
     if not good or not isinstance(active, bool):
         raise Damage("invalid-entry", index)
-    external_id = _text(row, "externalId", index) if row.get("externalId") is not None else None
+    external_id = text(row, "externalId", index) if row.get("externalId") is not None else None
     source = row.get("metadataSource")
     return SpaceRecord(
         id=space_id,
-        name=_text(row, "name", index),
-        description=_text(row, "description", index),
+        name=text(row, "name", index),
+        description=text(row, "description", index),
         active=active,
         provider_id=provider_id,
-        created_at=_text(row, "createdAt", index),
-        updated_at=_text(row, "updatedAt", index),
+        created_at=text(row, "createdAt", index),
+        updated_at=text(row, "updatedAt", index),
         external_id=external_id if connected else None,
         metadata_source=source if source in _METADATA_SOURCES else None,
         placement=_placement(row.get("placement"), index),
         connection=sanitized(row.get("connection")) if connected else FrozenDict(),
+        extra=unknown_keys(row, _ROW_KEYS, index),
     )
 
 
@@ -214,7 +272,7 @@ def sanitized(value: object) -> FrozenDict:
         {
             key: item
             for key, item in items
-            if isinstance(key, str) and _FIELD_KEY.fullmatch(key) and _is_setting(item)
+            if isinstance(key, str) and FIELD_KEY.fullmatch(key) and _is_setting(item)
         }
     )
 

@@ -37,17 +37,37 @@ def read_native(data: bytes, manifests: Manifests) -> Content:
         Damage: The bytes are no such file.
     """
     version, found = format.document(data, _LEGACY_NATIVE_VERSION)
-    native: list[SpaceRecord] = []
-    external: list[SpaceRecord] = []
-    for index, row in enumerate(format.rows(found)):
-        provider_id = _provider_of(row) if version == _LEGACY_NATIVE_VERSION else None
-        if provider_id is None:
-            read = format.space(row, index, NATIVE_PROVIDER_ID, connected=False)
-            native.append(_renamed_default(read))
-        else:
-            inline = row.get("connection", row.get("openViking"))
-            external.append(format.space({**row, "connection": inline}, index, provider_id))
-    return attrs.evolve(_split(external, manifests), native=tuple(native))
+    legacy = version == _LEGACY_NATIVE_VERSION
+    read, damage = format.read_rows(format.rows(found), _legacy_space if legacy else _native_space)
+    if legacy and damage is not None:
+        # Half a move would leave some Spaces in both files.
+        raise damage
+    content = attrs.evolve(
+        _split([space for space in read if space.provider_id != NATIVE_PROVIDER_ID], manifests),
+        native=tuple(space for space in read if space.provider_id == NATIVE_PROVIDER_ID),
+        native_extra=format.unknown_keys(found, ("version", "bodies")),
+    )
+    return _unless(damage, content)
+
+
+def _native_space(row: Mapping[str, Any], index: int) -> SpaceRecord:
+    read = format.space(row, index, NATIVE_PROVIDER_ID, connected=False)
+    return _renamed_default(read)
+
+
+def _legacy_space(row: Mapping[str, Any], index: int) -> SpaceRecord:
+    provider_id = _provider_of(row)
+    if provider_id is None:
+        return _native_space(row, index)
+    inline = row.get("connection", row.get("openViking"))
+    return format.space({**row, "connection": inline}, index, provider_id)
+
+
+def _unless(damage: Damage | None, content: Content) -> Content:
+    """Return a content; of a damaged file it is only what can be read all the same."""
+    if damage is not None:
+        raise Damage(damage.reason, damage.index, space_id=damage.space_id, content=content)
+    return content
 
 
 def _provider_of(row: Mapping[str, Any]) -> str | None:
@@ -72,18 +92,24 @@ def read_external(data: bytes, manifests: Manifests) -> Content:
         Damage: The bytes are no such file.
     """
     version, found = format.document(data, format.EXTERNAL_VERSION)
-    spaces = [format.space(row, index) for index, row in enumerate(format.rows(found))]
+    spaces, damage = format.read_rows(format.rows(found), format.space)
     services = _objects(found, "services")
+    extra = format.unknown_keys(found, ("version", "services", "enabled", "bodies"))
     if version < _SERVICES_SINCE:
-        return _split(spaces, manifests, services)
+        content = attrs.evolve(_split(spaces, manifests, services), external_extra=extra)
+        return _unless(damage, content)
     # Before version 4 every saved service was on.
     enabled: Mapping[str, Any] = dict.fromkeys(services, True)
     if version == format.EXTERNAL_VERSION:
         enabled = {key: item for key, item in _section(found, "enabled").items() if item is True}
         enabled = {**dict.fromkeys(services, False), **enabled}
-    return Content(
-        services=FrozenDict(services), enabled=FrozenDict(enabled), external=tuple(spaces)
+    content = Content(
+        services=FrozenDict(services),
+        enabled=FrozenDict(enabled),
+        external=spaces,
+        external_extra=extra,
     )
+    return _unless(damage, content)
 
 
 def _section(found: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -136,4 +162,6 @@ def joined(native: Content, external: Content) -> Content:
         services=FrozenDict({**native.services, **external.services}),
         enabled=FrozenDict({**native.enabled, **external.enabled}),
         external=external.external + moved,
+        native_extra=native.native_extra,
+        external_extra=external.external_extra,
     )

@@ -39,7 +39,7 @@ class Part:
 
     Attributes:
         data: All its bytes; ``None`` when there is no file or it cannot be read.
-        content: Its share of the content; empty when there is a fault.
+        content: Its share of the content; with a fault only what can be read all the same.
         fault: Why it cannot be read or understood.
     """
 
@@ -112,13 +112,16 @@ class RegistryFile:
         try:
             return Part(path=self.path, data=data, content=self._decode(data, manifests))
         except Damage as damage:
-            fault = DamagedRegistry(self.path, damage.reason, damage.index, self._copy(data))
-            return Part(path=self.path, data=data, fault=fault)
+            fault = DamagedRegistry(
+                self.path, damage.reason, damage.index, self._copy(data), damage.space_id
+            )
+            return Part(path=self.path, data=data, content=damage.content, fault=fault)
 
     def keep_copy(self, part: Part, now: datetime) -> bool:
         """Copy damaged bytes to ``<name>.corrupt-<time>``, once; tell whether that was done."""
         data = part.data
-        if part.fault is None or data is None or self._copy(data) is not None:
+        too_new = isinstance(part.fault, DamagedRegistry) and part.fault.too_new
+        if part.fault is None or data is None or too_new or self._copy(data) is not None:
             return False
         stamp = now.strftime("%Y%m%dT%H%M%S%fZ")
         atomic_write(self.path.with_name(f"{self.path.name}.corrupt-{stamp}"), data)

@@ -22,6 +22,7 @@ __all__ = (
     "NATIVE_PROVIDER_ID",
     "Catalogue",
     "MetadataSource",
+    "PendingMerge",
     "ServiceRecord",
     "SpaceRecord",
 )
@@ -46,6 +47,7 @@ class SpaceRecord:
         external_id: The Provider's name of the namespace; a native Space has none.
         placement: The decision of an automatic placement (spec/sources.md §4.5).
         connection: Values of the Provider's memory fields; empty for a native Space.
+        extra: Stored keys that are not known here; they are kept.
     """
 
     id: str
@@ -59,6 +61,7 @@ class SpaceRecord:
     metadata_source: MetadataSource | None = None
     placement: FrozenDict | None = None
     connection: FrozenDict = attrs.field(factory=FrozenDict, repr=False)
+    extra: FrozenDict = attrs.field(factory=FrozenDict, repr=False)
 
     def view(self) -> SpaceView:
         """Return what the Provider is shown of it."""
@@ -88,6 +91,19 @@ class ServiceRecord:
 
 
 @attrs.frozen(kw_only=True)
+class PendingMerge:
+    """A merge that began and of which nobody knows that it ended; part of it may be there.
+
+    Attributes:
+        started_at: ISO 8601, UTC, ms.
+    """
+
+    target_id: str
+    source_id: str
+    started_at: str
+
+
+@attrs.frozen(kw_only=True)
 class Catalogue:
     """Everything that is listed at one moment; Providers that are not mounted are not.
 
@@ -96,8 +112,10 @@ class Catalogue:
         services: One for each mounted third-party Provider, in the order of the children.
         manifests: Manifest of each mounted Provider by instance id, in the same order.
         default_store: Id of the store the command line tool works on, when it is a Space.
-        faults: Why a registry file could not be read; its Spaces are missing here and nothing can
-            be written to it. Each is a `StorageError` with ``{file, reason}`` in its details.
+        faults: Why a registry file could not be read, or not whole; what could not is missing here
+            and nothing can be written to it. Each is a `StorageError` with ``{file, reason}`` in
+            its details.
+        pending_merges: Merges that are under way or were cut off.
     """
 
     spaces: tuple[SpaceRecord, ...] = ()
@@ -105,6 +123,21 @@ class Catalogue:
     manifests: Mapping[str, ProviderManifest] = attrs.field(factory=dict[str, ProviderManifest])
     default_store: str | None = None
     faults: tuple[StorageError, ...] = ()
+    pending_merges: tuple[PendingMerge, ...] = ()
+
+    @property
+    def unknown(self) -> StorageError | None:
+        """Why nothing can be known of any Space, when that is so."""
+        return self.faults[0] if self.faults and not self.spaces else None
+
+    def check_known(self) -> None:
+        """Refuse to take what cannot be read for nothing.
+
+        Raises:
+            StorageError: What `unknown` says.
+        """
+        if self.unknown is not None:
+            raise self.unknown
 
     @cached_property
     def native_id(self) -> str | None:

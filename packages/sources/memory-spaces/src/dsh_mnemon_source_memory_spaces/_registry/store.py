@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -26,6 +29,7 @@ from dsh_mnemon_core.instant import utc_now
 
 from dsh_mnemon_source_memory_spaces._registry.content import Content, catalogue_of, normal
 from dsh_mnemon_source_memory_spaces._registry.format import encode_external, encode_native
+from dsh_mnemon_source_memory_spaces._registry.journal import encode_pending, read_pending
 from dsh_mnemon_source_memory_spaces._registry.migrations import (
     joined,
     read_external,
@@ -45,10 +49,11 @@ Step: TypeAlias = Callable[[Catalogue, Content], tuple[Content, T]]
 
 @attrs.frozen(kw_only=True)
 class _Loaded:
-    """Both files as they were read, what they say, and what is listed of it."""
+    """The files as they were read, what they say, and what is listed of it."""
 
     native: Part
     external: Part
+    pending: Part
     content: Content
     catalogue: Catalogue
 
@@ -56,29 +61,36 @@ class _Loaded:
         """Return the files that differ from a content and what they are to hold, in order.
 
         The external file comes first: a Space that moves out of a legacy native file must be in
-        its new place before it leaves the old one.
+        its new place before it leaves the old one. What was begun is forgotten last.
 
         Raises:
-            StorageError: The content has something for a file that cannot be read.
+            StorageError: The content has something else for a file that cannot be read.
         """
-        native: bytes | None = encode_native(content.native)
-        if not content.native and self.native.data is None:
-            native = None
-        wanted = ((self.external, encode_external(content)), (self.native, native))
+        if self.external.fault is not None and self.native.content.external:
+            raise self.external.fault  # it must take these Spaces before anything else
         changes: list[tuple[Path, bytes | None]] = []
-        for part, data in wanted:
-            if part.fault is None and data != part.data:
+        now, wanted = self._encoded(self.content), self._encoded(content)
+        parts = (self.external, self.native, self.pending)
+        for part, known, data in zip(parts, now, wanted, strict=True):
+            if part.fault is None and not _says(part.data, data):
                 changes.append((part.path, data))
-            elif part.fault is not None and data not in (None, encode_native(())):
+            elif part.fault is not None and data != known:
                 raise part.fault
         return changes
+
+    def _encoded(self, content: Content) -> tuple[bytes | None, bytes | None, bytes | None]:
+        """Return what the external, the native and the pending file are to hold."""
+        native: bytes | None = encode_native(content.native, content.native_extra)
+        if not content.native and self.native.data is None:
+            native = None
+        return encode_external(content), native, encode_pending(content.pending)
 
 
 @attrs.frozen(kw_only=True)
 class _Memo:
     """What was loaded last, and of what; the parts are kept alive, so their ids stay theirs."""
 
-    key: tuple[int, int, str, tuple[str, ...]]
+    key: tuple[int, int, int, str, tuple[str, ...]]
     manifests: Manifests
     loaded: _Loaded
 
@@ -107,6 +119,7 @@ class Registry:
         self._data = root / "data"
         self._native = RegistryFile(self._data / ".dsh-memory-bodies.json", read_native)
         self._external = RegistryFile(root / "state" / "memory-providers.json", read_external)
+        self._pending = RegistryFile(self._data / ".dsh-memory-bodies.pending.json", read_pending)
         self._lock = StoreLock(self._data / ".dsh-memory-bodies.lock", timing=timing)
         self._reading = Lock()
         self._memo: _Memo | None = None
@@ -185,22 +198,40 @@ class Registry:
         await to_thread.run_sync(self._prepare)
         return await self._lock.run(work, at_once=at_once)
 
+    async def check_writable(self) -> None:
+        """Make sure that something can be added to the root; nothing is written.
+
+        Raises:
+            StorageError: ``store-unwritable``, naming the folder.
+        """
+        await to_thread.run_sync(self._check_writable)
+
+    def _check_writable(self) -> None:
+        for wanted in (self.root, self._data):
+            folders = (wanted, *wanted.parents)
+            folder = next(folder for folder in folders if os.path.lexists(folder))
+            if not os.access(folder, os.W_OK | os.X_OK):
+                refused = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+                raise storage_error(refused, folder)
+
     def _prepare(self) -> None:
         ensure_directory(self.root)
         # The folder of the stores keeps the permissions that the command line tool gives it.
         ensure_directory(self._data, 0o755)
 
     def _load(self, manifests: Manifests) -> _Loaded:
-        """Read both files and the stores; the same value while nothing changed."""
+        """Read the files and the stores; the same value while nothing changed."""
         with self._reading:
             native, external = self._native.read(manifests), self._external.read(manifests)
+            pending = self._pending.read(manifests)
             default = self.stores.default()
             mounted = any(item.origin == "native" for item in manifests.values())
             names = self.stores.names() if mounted and native.fault is None else ()
-            key = (id(native), id(external), default, names)
+            key = (id(native), id(external), id(pending), default, names)
             memo = self._memo
             if memo is None or memo.key != key or memo.manifests != manifests:
-                loaded = self._understood(native, external, manifests, names, default)
+                parts = (native, external, pending)
+                loaded = self._understood(parts, manifests, names, default)
                 memo = _Memo(key=key, manifests=dict(manifests), loaded=loaded)
                 self._memo = memo
             self._latest = memo.loaded.content
@@ -208,26 +239,39 @@ class Registry:
 
     def _understood(
         self,
-        native: Part,
-        external: Part,
+        parts: tuple[Part, Part, Part],
         manifests: Manifests,
         names: Sequence[str],
         default: str,
     ) -> _Loaded:
+        native, external, pending = parts
         content = normal(joined(native.content, external.content), manifests)
+        content = attrs.evolve(content, pending=pending.content.pending)
         content = self.stores.with_discovered(content, names, default)
-        faults = (part.fault for part in (native, external))
+        if native.fault is None:
+            registered = {space.id for space in content.native}
+            settled = content.pending.settled(registered, self.clock())
+            content = attrs.evolve(content, pending=settled)
+        faults = (part.fault for part in parts)
         is_store = any(space.id == default for space in content.native)
         catalogue = attrs.evolve(
             catalogue_of(content, manifests),
             faults=tuple(fault for fault in faults if fault is not None),
             default_store=default if is_store else None,
+            pending_merges=content.pending.merges,
         )
         _ = catalogue.revision, catalogue.active  # computed here, in a thread, once
-        return _Loaded(native=native, external=external, content=content, catalogue=catalogue)
+        return _Loaded(
+            native=native,
+            external=external,
+            pending=pending,
+            content=content,
+            catalogue=catalogue,
+        )
 
     def _write(self, lock: HeldLock, changes: Sequence[tuple[Path, bytes | None]]) -> None:
-        targets = {file.path: file.target for file in (self._native, self._external)}
+        files = (self._native, self._external, self._pending)
+        targets = {file.path: file.target for file in files}
         remove_leftovers([*targets.values(), self._lock.path])
         for path, _ in changes:
             if path == self._external.path:
@@ -243,8 +287,16 @@ class Registry:
         kept = [
             self._native.keep_copy(loaded.native, now),
             self._external.keep_copy(loaded.external, now),
+            self._pending.keep_copy(loaded.pending, now),
         ]
         return any(kept)
+
+
+def _says(stored: bytes | None, wanted: bytes | None) -> bool:
+    """Tell whether a file holds the wanted JSON; the original has more than one order of keys."""
+    if stored == wanted or stored is None or wanted is None:
+        return stored == wanted
+    return bool(json.loads(stored) == json.loads(wanted))
 
 
 def _keep(_catalogue: Catalogue, content: Content) -> tuple[Content, None]:

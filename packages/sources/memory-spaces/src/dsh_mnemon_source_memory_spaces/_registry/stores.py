@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import attrs
+from dsh_mnemon_core.errors import StorageError
+from dsh_mnemon_core.files import storage_error
 from dsh_mnemon_core.instant import iso_utc
 
 from dsh_mnemon_source_memory_spaces._registry.content import Content
-from dsh_mnemon_source_memory_spaces._registry.format import SPACE_ID
 from dsh_mnemon_source_memory_spaces._registry.migrations import DISCOVERED
 from dsh_mnemon_source_memory_spaces._registry.records import NATIVE_PROVIDER_ID, SpaceRecord
+from dsh_mnemon_source_memory_spaces.provider_sdk.ids import SPACE_ID
 
 __all__ = ("Stores",)
 
@@ -41,15 +44,32 @@ class Stores:
                 names = [entry.name for entry in entries if SPACE_ID.fullmatch(entry.name)]
         except OSError:
             return ()
-        return tuple(name for name in sorted(names) if self.exists(name))
+        return tuple(name for name in sorted(names) if self.is_found(name))
 
     def exists(self, name: str) -> bool:
-        """Tell whether a store lies on the disk."""
-        return (self._data / name / "mnemon.db").is_file()
+        """Tell whether a store lies on the disk.
+
+        Raises:
+            StorageError: ``store-unreadable``; its folder cannot be entered.
+        """
+        file = self._data / name / "mnemon.db"
+        try:
+            return stat.S_ISREG(os.stat(file).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise storage_error(error, file, code="store-unreadable") from error
+
+    def is_found(self, name: str) -> bool:
+        """Tell whether a store is seen on the disk; one whose folder is closed is not."""
+        try:
+            return self.exists(name)
+        except StorageError:
+            return False
 
     def is_taken(self, name: str) -> bool:
         """Tell whether a store of that name lies on the disk, or is being made."""
-        return (self._data / name).exists()
+        return os.path.lexists(self._data / name)
 
     def default(self) -> str:
         """Return the store in use: the configured one, what ``active`` names, or ``default``."""
@@ -62,7 +82,9 @@ class Stores:
         return named if SPACE_ID.fullmatch(named) else "default"
 
     def with_discovered(self, content: Content, names: Sequence[str], default: str) -> Content:
-        """Add a record for each store that has none; its time is when it was first seen.
+        """Add a record for each store that has none: what it was made as, if that is known.
+
+        The time of any other is when it was first seen.
 
         Args:
             content: What is registered.
@@ -73,6 +95,10 @@ class Stores:
         known = {space.id for space in native}
         for name in names:
             if name in known:
+                continue
+            claimed = content.pending.claim(name)
+            if claimed is not None:
+                native.append(claimed)
                 continue
             seen = self._seen.setdefault(name, iso_utc(self._clock()))
             native.append(

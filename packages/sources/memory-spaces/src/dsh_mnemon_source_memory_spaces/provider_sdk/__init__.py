@@ -1,6 +1,7 @@
 """What a Provider package imports: contracts, values and errors (spec/sources.md §4.4).
 
-`http`, `process`, `fields` and `redaction` are modules of their own, imported where needed.
+`http`, `process`, `fields`, `cursor`, `ids` and `redaction` are modules of their own, imported
+where needed.
 """
 
 from __future__ import annotations

@@ -75,7 +75,11 @@ class ProviderAdapter:
     async def related(
         self, space: SpaceView, id: str, depth: int, edge: str | None = None
     ) -> Sequence[Insight]:
-        """Walk the edges from one insight, ``depth`` 1..5 steps, nearest first."""
+        """Walk the edges from one insight, ``depth`` 1..5 steps, nearest first.
+
+        Raises:
+            ProviderNotFound: There is no such insight; an empty answer is as good.
+        """
         raise ProviderUnsupported("related")
 
     async def remember(self, space: SpaceView, request: RememberRequest) -> Result:
@@ -100,7 +104,10 @@ class ProviderAdapter:
         weight: float,
         reason: str | None = None,
     ) -> Result:
-        """Join two insights of the Space (flag ``link``); ``weight`` is 0..1."""
+        """Join two insights of the Space (flag ``link``); ``weight`` is 0..1.
+
+        Where the graph can tell, ``reason`` comes back as that of the edge.
+        """
         raise ProviderUnsupported("link")
 
     async def forget(self, space: SpaceView, id: str) -> Result:
@@ -122,7 +129,10 @@ class NativeAdapter(ProviderAdapter):
     """
 
     def ready(self) -> bool:
-        """Whether the engine can work: `embedded` when its folder opens, `cli` when it is there."""
+        """Whether the engine can work: `embedded` when its folder opens, `cli` when it is there.
+
+        Called in a worker thread, so that it may block.
+        """
         raise NotImplementedError
 
     async def create_store(self, store_id: str) -> None:

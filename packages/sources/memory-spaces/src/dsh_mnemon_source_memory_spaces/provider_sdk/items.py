@@ -179,7 +179,11 @@ class GraphNode:
 
 @attrs.frozen(kw_only=True)
 class GraphEdge:
-    """One directed edge between two nodes of the Space."""
+    """One directed edge between two nodes of the Space.
+
+    Attributes:
+        reason: Why they were joined, as `ProviderAdapter.link` was told.
+    """
 
     source_id: str
     target_id: str
@@ -187,6 +191,7 @@ class GraphEdge:
     color: str
     type: str | None = None
     weight: float | None = None
+    reason: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from dsh_mnemon_source_memory_spaces.provider_sdk.ids import FieldKey, ProviderId
+
 __all__ = (
     "PROVIDER_API_VERSION",
     "CapabilityName",
@@ -25,7 +27,6 @@ CapabilityName: TypeAlias = Literal[
 """The flags a Provider may declare."""
 
 _Label = Annotated[str, Field(min_length=1, max_length=100)]
-_Key = Annotated[str, Field(pattern=r"^[a-z][a-zA-Z0-9_-]{0,127}$")]
 _Prose = Annotated[str, Field(max_length=2_000)]
 
 
@@ -97,7 +98,7 @@ class ProviderField(_Frozen):
             field of the first discovered namespace.
     """
 
-    key: _Key
+    key: FieldKey
     label: _Label
     i18n_key: str | None = None
     scope: Literal["service", "memory"]
@@ -113,7 +114,7 @@ class ProviderField(_Frozen):
     pattern: Annotated[str, Field(max_length=1_000)] | None = None
     validation_message: Annotated[str, Field(max_length=500)] | None = None
     normalize: Literal["trim-trailing-slash"] | None = None
-    discovery_default_from: _Key | None = None
+    discovery_default_from: FieldKey | None = None
     options: tuple[FieldOption, ...] | None = None
 
     @model_validator(mode="after")
@@ -142,7 +143,7 @@ class ProviderManifest(_Frozen):
 
     api_version: Literal["dsh-mnemon.memory-space-provider/v1"] = PROVIDER_API_VERSION
     kind: Literal["provider"] = "provider"
-    type_id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,127}$")]
+    type_id: ProviderId
     package_name: Annotated[str, Field(min_length=1, max_length=214)]
     version: Annotated[str, Field(min_length=1, max_length=100)]
     label: _Label

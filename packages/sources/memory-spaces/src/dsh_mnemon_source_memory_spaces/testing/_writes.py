@@ -200,7 +200,8 @@ class ProviderWrites(ProviderHooks, contract=True):
     async def test_joined_memories_are_related(self, tmp_path: Path) -> None:
         """Two joined memories lead to each other, along that kind of edge only.
 
-        If it fails: keep the edge's type, and refuse to join what is not there.
+        If it fails: keep the edge's type, and refuse to join what is not there; an edge of the
+        graph that tells a reason tells the one it was given.
         """
         running = await self.filled(tmp_path)
         self.needs(running, "link", "related", "browse", "remember")
@@ -210,6 +211,10 @@ class ProviderWrites(ProviderHooks, contract=True):
         await self.settle(running)
         found = await running.adapter.related(running.space, first.id, 1, "causal")
         assert second.id in [item.id for item in found]
+        if running.manifest.capabilities.graph:
+            edges = (await running.adapter.graph(running.space)).edges
+            told = {e.reason for e in edges if (e.source_id, e.type) == (first.id, "causal")}
+            assert told <= {None, "why"}, f"a link was made because of 'why', not {told}"
         result = await self.refused(link(source_id=first.id, target_id="no-such-memory"))
         assert result is None or not _claims(result), f"claims {result}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -41,6 +40,7 @@ from dsh_mnemon_source_memory_spaces.provider_sdk import (
     SpaceStatus,
     SpaceView,
 )
+from dsh_mnemon_source_memory_spaces.provider_sdk.ids import SPACE_ID
 from dsh_mnemon_source_memory_spaces.testing.service import Namespace, ReferenceService
 
 __all__ = (
@@ -58,8 +58,6 @@ EVERYTHING: Final[Mapping[str, Any]] = {
     "deletion_mode": "hard",
 }
 """Every capability there is."""
-
-_STORE: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]*")
 
 T = TypeVar("T")
 
@@ -167,8 +165,8 @@ class ReferenceAdapter(ProviderAdapter):
         def link(namespace: Namespace) -> Result:
             for id in (source_id, target_id):
                 namespace.find(id)
-            namespace.edges.append((source_id, target_id, type, weight))
-            return {"action": "linked", "provider": self.id, "edges_inserted": 1}
+            made = namespace.join(source_id, target_id, type, weight, reason)
+            return {"action": "linked", "provider": self.id, "edges_inserted": int(made)}
 
         return await self._ask("link", space, link)
 
@@ -199,7 +197,7 @@ class NativeReferenceAdapter(ReferenceAdapter, NativeAdapter):
 
     async def create_store(self, store_id: str) -> None:
         """Make a folder ``data/<id>`` with an empty ``mnemon.db``, and a namespace."""
-        if not _STORE.fullmatch(store_id):
+        if not SPACE_ID.fullmatch(store_id):
             raise ProviderRejected(f"{store_id!r} is no name of a store")
         if store_id in self.service.namespaces:
             raise ProviderConflict(f"there is a store {store_id} already")
@@ -265,18 +263,22 @@ class NativeReferenceAdapter(ReferenceAdapter, NativeAdapter):
                 namespace.keep(id, request, draft.created_at)
                 imported += 1
             ids.append(id)
-        made = [
-            (ids[edge.source_index], ids[edge.target_index], edge.edge_type, edge.weight)
+        fresh = [
+            namespace.join(
+                ids[edge.source_index],
+                ids[edge.target_index],
+                edge.edge_type,
+                edge.weight,
+                edge.reason,
+            )
             for edge in edges
         ]
-        fresh = [edge for edge in made if edge not in namespace.edges]
-        namespace.edges += fresh
         return {
             "action": "imported",
             "imported": imported,
             "skipped": len(insights) - imported,
             "updated": 0,
-            "edges_inserted": len(fresh),
+            "edges_inserted": sum(fresh),
             "errors": [],
         }
 

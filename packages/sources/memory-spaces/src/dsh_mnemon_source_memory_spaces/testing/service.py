@@ -35,12 +35,13 @@ T = TypeVar("T")
 
 @attrs.define
 class Namespace:
-    """What one namespace of the service holds: insights by id, and edges between them."""
+    """What one namespace of the service holds: insights by id, edges and what they are for."""
 
     insights: dict[str, Insight] = attrs.field(factory=dict[str, Insight])
     edges: list[tuple[str, str, str, float]] = attrs.field(
         factory=list[tuple[str, str, str, float]]
     )
+    reasons: dict[tuple[str, str, str], str] = attrs.field(factory=dict[tuple[str, str, str], str])
 
     def __iter__(self) -> Iterator[Insight]:
         return iter(self.insights.values())
@@ -71,6 +72,18 @@ class Namespace:
     def same(self, content: str) -> str | None:
         """Return the id of the memory with exactly that content."""
         return next((item.id for item in self if item.content == content), None)
+
+    def join(
+        self, source: str, target: str, kind: str, weight: float, reason: str | None = None
+    ) -> bool:
+        """Add an edge between two memories; tell whether it was not there already."""
+        edge = (source, target, kind, weight)
+        if edge in self.edges:
+            return False
+        self.edges.append(edge)
+        if reason is not None:
+            self.reasons[source, target, kind] = reason
+        return True
 
     def drop(self, id: str) -> None:
         """Forget a memory and its edges."""
@@ -112,8 +125,16 @@ class Namespace:
             for item in self
         ]
         edges = [
-            GraphEdge(source_id=source, target_id=target, label=kind, color=_COLOR, type=kind)
-            for source, target, kind, _ in self.edges
+            GraphEdge(
+                source_id=source,
+                target_id=target,
+                label=kind,
+                color=_COLOR,
+                type=kind,
+                weight=weight,
+                reason=self.reasons.get((source, target, kind)),
+            )
+            for source, target, kind, weight in self.edges
         ]
         return Graph(nodes=tuple(nodes), edges=tuple(edges), generated_at=_CREATED)
 
