@@ -400,3 +400,18 @@ async def test_a_store_that_was_removed_is_missing(
     path.parent.rmdir()
     with pytest.raises(errors.StoreMissing):
         await store.status()
+
+
+async def test_a_folder_that_is_closed_meanwhile_is_a_typed_refusal(
+    make_store: Callable[..., MnemonStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store()
+    await store.remember(NOTE)
+
+    def denied(path: object, *_arguments: object, **_options: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", denied)
+        with pytest.raises(errors.StoreReadOnly, match=r"mnemon\.db cannot be read: Permission"):
+            await store.remember(NewInsight(content="lost"))

@@ -24,7 +24,7 @@ from dsh_mnemon_provider_mnemon_native._store.sessions import IndexFactory, open
 from dsh_mnemon_provider_mnemon_native._store.transaction import Session
 from dsh_mnemon_provider_mnemon_native._store.worker import Worker
 from dsh_mnemon_provider_mnemon_native._write.retention import Retention
-from dsh_mnemon_provider_mnemon_native.errors import StoreLocked, file_error, translating
+from dsh_mnemon_provider_mnemon_native.errors import StoreLocked, StoreReadOnly, file_error, translating
 
 __all__ = ("RankingFactory", "StoreAccess", "StoreOptions")
 
@@ -106,10 +106,17 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
+    """Tell which file has a name.
+
+    Raises:
+        StoreReadOnly: The folder may not be looked into.
+    """
     try:
         found = os.stat(path)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise file_error(StoreReadOnly, path, f"cannot be read: {error.strerror}") from error
     return found.st_dev, found.st_ino
 
 
