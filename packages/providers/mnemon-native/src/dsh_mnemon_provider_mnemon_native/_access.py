@@ -24,7 +24,12 @@ from dsh_mnemon_provider_mnemon_native._store.sessions import IndexFactory, open
 from dsh_mnemon_provider_mnemon_native._store.transaction import Session
 from dsh_mnemon_provider_mnemon_native._store.worker import Worker
 from dsh_mnemon_provider_mnemon_native._write.retention import Retention
-from dsh_mnemon_provider_mnemon_native.errors import StoreLocked, StoreReadOnly, file_error, translating
+from dsh_mnemon_provider_mnemon_native.errors import (
+    StoreLocked,
+    StoreReadOnly,
+    file_error,
+    translating,
+)
 
 __all__ = ("RankingFactory", "StoreAccess", "StoreOptions")
 
