@@ -93,7 +93,6 @@ def hits(session: Session, text: str) -> list[str]:
         return [found.id for found in session.index.keyword(tokens(text), limit=50)]
 
 
-@pytest.mark.requirement("native:hybrid:terms")
 def test_nothing_is_added_to_the_store(opened: Opener, path: Path) -> None:
     session = opened()
     keep(session, "Redis keeps the cache")

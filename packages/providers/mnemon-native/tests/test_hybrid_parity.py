@@ -198,6 +198,7 @@ def _chinese(picked: random.Random) -> str:
     return "".join(picked.choices(letters, k=picked.randint(1, 14)))
 
 
+@pytest.mark.requirement("native:hybrid:terms")
 def test_short_chinese_words_are_found_exactly_where_they_stand(opened: Opener) -> None:
     picked = random.Random(11)
     texts = list(dict.fromkeys(_chinese(picked) for _ in range(700)))
