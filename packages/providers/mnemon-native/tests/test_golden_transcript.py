@@ -350,15 +350,17 @@ class Replay:
 
     def by_others(self, path: Path, operation: str, changes: Mapping[str, Any]) -> None:
         """Change insights as another program does, by id, and log it."""
-        assignments = "access_count = access_count + 3, last_accessed_at = ?2, updated_at = ?2"
+        assignments = (
+            "access_count = access_count + 3, last_accessed_at = :time, updated_at = :time"
+        )
         if operation == "embed:backfill":
-            assignments = "embedding = ?3, updated_at = ?2"
+            assignments = "embedding = :value, updated_at = :time"
         time = self.time.strftime("%Y-%m-%dT%H:%M:%SZ")
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             for id, value in changes.items():
-                values = (id, time, value) if "?3" in assignments else (id, time)
-                connection.execute(f"UPDATE insights SET {assignments} WHERE id = ?1", values)
+                values = {"id": id, "time": time, "value": value}
+                connection.execute(f"UPDATE insights SET {assignments} WHERE id = :id", values)
             for id in changes or [None]:
                 connection.execute(
                     "INSERT INTO oplog (operation, insight_id, created_at) VALUES (?, ?, ?)",

@@ -136,10 +136,10 @@ def fact_number(connection: sqlite3.Connection, identity: str) -> int | None:
     elif has_table(connection, "dsh_fact_meta"):
         query = (
             "SELECT f.fact_id FROM dsh_fact_meta m JOIN facts f USING (fact_id)"
-            " WHERE json_valid(m.json) AND (json_extract(m.json, '$.peerId') = ?1 OR EXISTS"
-            " (SELECT 1 FROM json_each(m.json, '$.peerAliases') WHERE value = ?1))"
+            " WHERE json_valid(m.json) AND (json_extract(m.json, '$.peerId') = ? OR EXISTS"
+            " (SELECT 1 FROM json_each(m.json, '$.peerAliases') WHERE value = ?))"
         )
-        row = connection.execute(query, (identity,)).fetchone()
+        row = connection.execute(query, (identity, identity)).fetchone()
     else:
         row = None
     return None if row is None else int(row[0])

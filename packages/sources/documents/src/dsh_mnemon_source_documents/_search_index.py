@@ -45,11 +45,11 @@ CREATE TABLE vocabulary (number INTEGER PRIMARY KEY, words TEXT);
 """
 _TABLES: Final = ("meta", "documents", "bodies", "postings", "vocabulary")
 _HOLDING: Final = (
-    "SELECT slot FROM documents WHERE instr(title, ?1)",
-    "SELECT slot FROM documents WHERE instr(description, ?1)",
-    "SELECT slot FROM bodies WHERE packed_holds(body, ?1)",
+    "SELECT slot FROM documents WHERE instr(title, ?)",
+    "SELECT slot FROM documents WHERE instr(description, ?)",
+    "SELECT slot FROM bodies WHERE packed_holds(body, ?)",
 )
-_AMONG: Final = " AND slot IN (SELECT value FROM json_each(?2))"
+_AMONG: Final = " AND slot IN (SELECT value FROM json_each(?))"
 _APPEND: Final = """
 INSERT INTO postings (term, field, chunks) VALUES (?, ?, ?)
 ON CONFLICT (term, field) DO UPDATE SET chunks = CAST(chunks || excluded.chunks AS BLOB)

@@ -66,9 +66,9 @@ class Graph:
 
     def _read(self, id: str) -> Sequence[Arc]:
         found = self._connection.execute(
-            f"SELECT {EDGE_COLUMNS} FROM edges WHERE source_id = ?1"  # noqa: S608 - constant
-            f" UNION ALL SELECT {EDGE_COLUMNS} FROM edges WHERE target_id = ?1 AND source_id <> ?1",
-            (id,),
+            f"SELECT {EDGE_COLUMNS} FROM edges WHERE source_id = ?"  # noqa: S608 - constant
+            f" UNION ALL SELECT {EDGE_COLUMNS} FROM edges WHERE target_id = ? AND source_id <> ?",
+            (id, id, id),
         )
         return tuple(_arc(edge, id) for edge in edges_of(found))
 

@@ -57,10 +57,10 @@ class Check:
     def _kept(self, after: int, end: int | None) -> dict[int, int]:
         span = (after, 2**63 - 1 if end is None else end)
         query = (
-            "SELECT doc, print FROM docs WHERE doc > ?1 AND doc <= ?2"
-            " UNION ALL SELECT doc, print FROM left_out WHERE doc > ?1 AND doc <= ?2"
+            "SELECT doc, print FROM docs WHERE doc > ? AND doc <= ?"
+            " UNION ALL SELECT doc, print FROM left_out WHERE doc > ? AND doc <= ?"
         )
-        return dict(self._index.execute(query, span).fetchall())
+        return dict(self._index.execute(query, (*span, *span)).fetchall())
 
     def _renew(self, docs: set[int]) -> bool:
         if docs:

@@ -112,11 +112,13 @@ def like(rows: Rows, pattern: str, *, limit: int, scope: Scope = EVERYTHING) -> 
     ``%`` and ``_`` in the pattern match what they do in SQL; ASCII letters match in any case.
     """
     tail = (
-        "WHERE deleted_at IS NULL AND (?1 = '' OR content LIKE '%' || ?1 || '%')"
-        " AND (?2 IS NULL OR category = ?2) AND (?3 IS NULL OR source = ?3)"
+        "WHERE deleted_at IS NULL AND (? = '' OR content LIKE '%' || ? || '%')"
+        " AND (? IS NULL OR category = ?) AND (? IS NULL OR source = ?)"
         " ORDER BY importance DESC, created_at DESC, rowid"
     )
-    return list(islice(rows.select(tail, (pattern, scope.category, scope.source)), limit))
+    values = (pattern, scope.category, scope.source)
+    twice = [value for value in values for _ in range(2)]
+    return list(islice(rows.select(tail, twice), limit))
 
 
 def graph_page(session: Session, *, limit: int, cursor: str | None = None) -> GraphPage:

@@ -237,10 +237,10 @@ class Rows:
         """Return the edges from and to one insight, in the order they were written."""
         # Two index look-ups; OR would make SQLite sort what is nearly sorted anyway.
         query = (
-            f"SELECT {EDGE_COLUMNS} FROM edges WHERE source_id = ?1 UNION ALL"  # noqa: S608 - constant
-            f" SELECT {EDGE_COLUMNS} FROM edges WHERE target_id = ?1 AND source_id <> ?1"
+            f"SELECT {EDGE_COLUMNS} FROM edges WHERE source_id = ? UNION ALL"  # noqa: S608 - constant
+            f" SELECT {EDGE_COLUMNS} FROM edges WHERE target_id = ? AND source_id <> ?"
         )
-        found = self._connection.execute(query, (id,)).fetchall()
+        found = self._connection.execute(query, (id, id, id)).fetchall()
         return list(edges_of(sorted(found, key=_rowid)))
 
     def arcs(self, id: str, type: str | None = None) -> list[tuple[str, str]]:
@@ -263,10 +263,10 @@ class Rows:
     def degree(self, id: str) -> int:
         """Count the edges from and to one insight; an edge to itself counts twice."""
         query = (
-            "SELECT (SELECT count(*) FROM edges WHERE source_id = ?1)"
-            " + (SELECT count(*) FROM edges WHERE target_id = ?1)"
+            "SELECT (SELECT count(*) FROM edges WHERE source_id = ?)"
+            " + (SELECT count(*) FROM edges WHERE target_id = ?)"
         )
-        (count,) = self._connection.execute(query, (id,)).fetchone()
+        (count,) = self._connection.execute(query, (id, id)).fetchone()
         return int(count)
 
     def newest(self, *, exclude: str, limit: int, since: str) -> list[tuple[str, str]]:

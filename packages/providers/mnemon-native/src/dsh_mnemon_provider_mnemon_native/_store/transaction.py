@@ -199,9 +199,9 @@ class Transaction:
     def forget(self, id: str, time: str) -> bool:
         """Mark an insight as forgotten and remove its edges; false when it is not active."""
         cursor = self._execute(
-            "UPDATE insights SET deleted_at = ?1, updated_at = ?1"
-            " WHERE id = ?2 AND deleted_at IS NULL",
-            (time, id),
+            "UPDATE insights SET deleted_at = ?, updated_at = ?"
+            " WHERE id = ? AND deleted_at IS NULL",
+            (time, time, id),
         )
         if not cursor.rowcount:
             return False
@@ -222,9 +222,9 @@ class Transaction:
     def retain(self, id: str, accesses: int, time: str) -> None:
         """Set the access count of an insight that is to stay."""
         self._execute(
-            "UPDATE insights SET access_count = ?1, last_accessed_at = ?2, updated_at = ?2"
-            " WHERE id = ?3",
-            (accesses, time, id),
+            "UPDATE insights SET access_count = ?, last_accessed_at = ?, updated_at = ?"
+            " WHERE id = ?",
+            (accesses, time, time, id),
         )
         row = self.rows.one(id)
         if row is not None:
