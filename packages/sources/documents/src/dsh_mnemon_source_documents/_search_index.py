@@ -12,6 +12,7 @@ import os
 import sqlite3
 import struct
 import unicodedata
+import weakref
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -181,6 +182,8 @@ class SearchIndex:
             self._connection = sqlite3.connect(
                 self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
+            # An index that is dropped without `close` does not leave its file open.
+            weakref.finalize(self, self._connection.close)
             self._connection.create_function("packed_holds", 2, _packed_holds, deterministic=True)
             # Of a new file. Long sets have room in such pages; what spills takes a page of its own.
             self._connection.execute("PRAGMA page_size = 16384")
