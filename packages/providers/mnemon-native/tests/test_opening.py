@@ -350,7 +350,8 @@ async def test_a_store_that_was_replaced_is_opened_anew(
     with closing(sqlite3.connect(old)) as connection:
         found = connection.execute("SELECT content FROM insights ORDER BY rowid").fetchall()
     assert found == [("a note",), ("after the backup",)]
-    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 async def test_a_reader_notices_that_the_store_was_replaced(

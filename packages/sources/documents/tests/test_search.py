@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def find(searcher: Searcher, state: State, query: str, **more: Any) -> Sequence[
 
 
 def indexed(index: Path) -> int:
-    with sqlite3.connect(index) as connection:
+    with closing(sqlite3.connect(index, isolation_level=None)) as connection:
         (count,) = connection.execute("SELECT count(*) FROM documents").fetchone()
     connection.close()
     return int(count)
@@ -146,7 +147,7 @@ def test_a_damaged_index_is_made_again(
     find(searcher, state, "gateway")
     searcher.close()
     if damage is None:
-        with sqlite3.connect(index) as connection:
+        with closing(sqlite3.connect(index, isolation_level=None)) as connection:
             connection.execute("UPDATE meta SET value = 'old' WHERE key = 'version'")
         connection.close()
     else:
@@ -163,11 +164,11 @@ def test_an_index_that_breaks_while_it_is_asked_costs_nothing(
     state: State, searcher: Searcher, index: Path
 ) -> None:
     find(searcher, state, "gateway")
-    with sqlite3.connect(index) as connection:
+    with closing(sqlite3.connect(index, isolation_level=None)) as connection:
         connection.execute("UPDATE postings SET chunks = x'00'")
     connection.close()
     assert len(find(searcher, state, "gateway")) == 8
-    with sqlite3.connect(index) as connection:
+    with closing(sqlite3.connect(index, isolation_level=None)) as connection:
         connection.execute("DROP TABLE postings")
     connection.close()
     for _ in range(2):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def test_a_body_that_cannot_be_unpacked_makes_the_index_useless(folder: Path) ->
     assert index.add(batch(["one text", "another text"]))
     assert index.holding(2, "one text", 0b11) == 0b01
     index.close()
-    with sqlite3.connect(index.path) as connection:
+    with closing(sqlite3.connect(index.path, isolation_level=None)) as connection:
         connection.execute("UPDATE bodies SET body = x'00'")
     connection.close()
     assert index.holding(2, "one text", 0b11) is None
