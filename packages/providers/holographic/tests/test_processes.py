@@ -50,7 +50,14 @@ def check_whole(path: Path) -> None:
 
 
 def stored(engine: Engine) -> list[str]:
-    return [item.content for item in engine.list(ListRequest(limit=1_000)).items]
+    """Return every content, page by page: fast writers store more than one page holds."""
+    found: list[str] = []
+    page = engine.list(ListRequest(limit=1_000))
+    found += [item.content for item in page.items]
+    while page.next_cursor is not None:
+        page = engine.list(ListRequest(limit=1_000, cursor=page.next_cursor))
+        found += [item.content for item in page.items]
+    return found
 
 
 @pytest.mark.requirement("holographic:file:processes")
