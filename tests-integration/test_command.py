@@ -349,3 +349,26 @@ def test_a_workspace_that_is_none_is_refused(run: Run) -> None:
     done = run("runtime", "add", "--target", "user", "x", "--workspace", "nowhere")
     assert done.returncode == 1
     assert "nowhere" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["scoped", "light-context", "auto-capture"])
+def test_an_enhancement_changes_the_view_and_gives_it_back(
+    run: Run, environment: dict[str, str], name: str
+) -> None:
+    def told() -> tuple[Any, Any]:
+        shown = parsed(run("context", "--json"))
+        return shown["sections"], shown["wake"]
+
+    assert run("spaces", "create", "Shop").returncode == 0
+    assert run("runtime", "add", "--target", "memory", "Words of one entry. " * 300).returncode == 0
+    options = {"scoped": {"sourceKeys": ["source:mnemon-source-runtime"]}}.get(name, {})
+    entry = f"mnemon-strategy-{name}"
+    before = told()
+    settings = Path(environment["XDG_CONFIG_HOME"]) / "dsh-mnemon" / "settings.yaml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    config = json.dumps({"memoryView": {"entries": {entry: {"enabled": False, "config": options}}}})
+    settings.write_text(config, encoding="utf-8")
+    assert run("compose", "enable", entry).returncode == 0
+    assert told() != before
+    assert run("compose", "disable", entry).returncode == 0
+    assert told() == before
