@@ -95,7 +95,8 @@ class DocumentWork:
             CapacityError: ``document-capacity``, when no document is left to archive.
             MnemonError: What the Source refuses.
         """
-        request = {"id": document_id, "documentRevision": revision}
+        known = {} if revision is None else {"documentRevision": revision}
+        request = {"id": document_id, **known}
 
         async def commit() -> dict[str, Any]:
             result = await session.mutate("restore", request)
@@ -103,27 +104,12 @@ class DocumentWork:
             return answer
 
         async with self._queue:
-            mutation = partial(_restoring, session, document_id, revision)
+            mutation = partial(_given, {"action": "restore", **request})
             return await _with_room(session, mutation, commit, view)
 
 
 async def _given(mutation: dict[str, Any]) -> dict[str, Any]:
     return mutation
-
-
-async def _restoring(
-    session: SourceSession, document_id: str, revision: int | None
-) -> dict[str, Any]:
-    """Return the mutation that needs as much room as bringing a body back."""
-    former = {"id": document_id, "revision": revision}
-    document = to_wire(await session.read("document", {"id": document_id}))
-    body = document["content"]
-    if revision not in (None, document["revision"]):
-        body = (await session.read("history", former))["content"]
-    if document["status"] == "active":
-        return {"action": "update", "id": document_id, "content": body}
-    told = {key: document[key] for key in ("title", "description") if document.get(key)}
-    return {"action": "create", **told, "content": body}
 
 
 async def _with_room(
