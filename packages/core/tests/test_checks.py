@@ -1,12 +1,20 @@
+import re
+
+import attrs
 import pytest
 from dsh_mnemon_core.checks import (
     array,
+    at_most,
+    defaulted,
     distinct,
     identifier,
     integer,
+    one_of,
     optional_text,
     record,
+    same,
     string_array,
+    subset,
     text,
     truncate,
     well_formed,
@@ -50,6 +58,48 @@ def test_readers_raise_the_kind_they_are_given():
 def test_well_formed_returns_the_text_unchanged():
     assert well_formed(" ä ", "x") == " ä "
     assert refusal(well_formed, LONE, "x") == "text-not-unicode"
+
+
+def test_names_of_another_form_have_their_own_code():
+    form = {"maximum": 3, "pattern": re.compile("[.]+"), "code": "no-dots"}
+    assert identifier(" .. ", "x", **form) == ".."
+    assert refusal(identifier, "a", "x", **form) == "no-dots"
+    assert refusal(identifier, "....", "x", **form) == "text-too-long"
+
+
+def test_one_of_returns_the_known_name_and_names_all_of_them():
+    assert one_of("b", ("a", "b"), "x", "odd") == "b"
+    for value in ("c", None, ["a"]):
+        assert refusal(one_of, value, ("a", "b"), "x", "odd") == "odd"
+    with pytest.raises(InputError, match="a, b"):
+        one_of("c", ("a", "b"), "x", "odd")
+    assert refusal(one_of, "a", (), "x", "odd") == "odd"
+
+
+def test_subset_wants_distinct_known_names():
+    assert subset(["b", "a"], ("a", "b", "c"), "x", "odd") == ("b", "a")
+    assert refusal(subset, ["a", "d"], ("a",), "x", "odd") == "odd"
+    assert refusal(subset, ["a", "a"], ("a",), "x", "odd") == "id-duplicated"
+
+
+def test_same_accepts_only_what_is_expected():
+    same(1, 1, "x", "odd")
+    assert refusal(same, 2, 1, "x", "odd") == "odd"
+
+
+def test_at_most_includes_its_limit():
+    at_most(2, 2, "things", "many")
+    assert refusal(at_most, 3, 2, "things", "many") == "many"
+
+
+def test_a_defaulted_field_is_read_like_any_other():
+    @attrs.frozen
+    class Box:
+        size: int = defaulted(integer, "size", 1, 9, default=4, kind=DefinitionError)
+
+    assert (Box().size, Box(2.0).size) == (4, 2)
+    with pytest.raises(DefinitionError):
+        Box(10)
 
 
 @pytest.mark.parametrize("value", [None, "", "  "])

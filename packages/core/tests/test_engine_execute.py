@@ -117,7 +117,7 @@ class TestRoute:
         foreign = attrs.evolve(session.view, runtime_generation="generation:other")
         assert await refusal(LifecycleError, session.read(view=foreign)) == "generation-mismatch"
         assert await refusal(LifecycleError, session.act(view=foreign)) == "generation-mismatch"
-        await session.generation.dispose()
+        session.generation.open = False
         assert await refusal(LifecycleError, session.read()) == "generation-disposed"
 
     async def test_only_offered_routes_with_their_own_grant_are_read(self, open_session):
@@ -330,7 +330,7 @@ class TestPolicy:
 
     async def test_a_continuation_needs_an_open_generation(self, open_session):
         async def query(_route, _grant, input, read):
-            await session.generation.dispose()
+            session.generation.open = False
             return await read(input)
 
         session = await open_session(create_turn=policy(query))

@@ -220,11 +220,20 @@ class TestReceipt:
             check(**fields)
         assert caught.value.code == code
 
-    @pytest.mark.parametrize("fields", [{"id": " "}, {"revision": 7}, {"details": {1}}])
-    async def test_malformed_fields_invalidate_it(self, check, fields):
+    @pytest.mark.parametrize(
+        ("fields", "code"),
+        [
+            ({"id": " "}, "text-required"),
+            ({"id": "x" * 501}, "text-too-long"),
+            ({"revision": 7}, "text-not-string"),
+            ({"details": {1}}, "json-non-json-value"),
+        ],
+        ids=["no-id", "long-id", "revision", "details"],
+    )
+    async def test_malformed_fields_invalidate_it(self, check, fields, code):
         with pytest.raises(ReceiptInvalid) as caught:
             check(**fields)
-        assert caught.value.code == "receipt-invalid"
+        assert caught.value.code == code
 
     async def test_something_else_is_no_receipt(self, view):
         with pytest.raises(ReceiptInvalid) as caught:

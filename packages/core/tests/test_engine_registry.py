@@ -258,7 +258,7 @@ class TestInstall:
     def test_a_closed_registry_only_removes(self, batch):
         registry = Registry()
         remove = registry.install(batch())
-        registry.close()
+        registry.closed = True
         with pytest.raises(LifecycleError) as caught:
             registry.install(batch("other"))
         assert caught.value.code == "runtime-disposed"

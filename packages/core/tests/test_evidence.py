@@ -1,5 +1,7 @@
+from typing import get_args
+
 import pytest
-from dsh_mnemon_core.evidence import COMPLETIONS, STATUSES, Evidence, EvidenceItem, Receipt
+from dsh_mnemon_core.evidence import Completion, Evidence, EvidenceItem, Receipt, Status
 from dsh_mnemon_core.wire import from_wire, to_wire
 
 EVIDENCE = {
@@ -15,8 +17,8 @@ EVIDENCE = {
 
 
 def test_vocabulary():
-    assert STATUSES == ("succeeded", "partial", "failed", "cancelled")
-    assert COMPLETIONS == (
+    assert get_args(Status) == ("succeeded", "partial", "failed", "cancelled")
+    assert get_args(Completion) == (
         "accepted",
         "candidate",
         "committed",

@@ -293,8 +293,7 @@ async def test_entry_id_is_that_of_the_nearest_mounted_location() -> None:
 
     async with open_root() as root:
         await root.mount(plugin("inner", inner))
-        fiber = await root.mount(plugin("outer", outer), entry_id="row")
-        assert fiber.entry_id == "row"
+        await root.mount(plugin("outer", outer), entry_id="row")
     assert seen == [None, "row", "row", "own"]
 
 

@@ -1,3 +1,4 @@
+import attrs
 import pytest
 from dsh_mnemon_core.errors import DefinitionError, MnemonError, RegistrationError
 from dsh_mnemon_core.identity import (
@@ -81,11 +82,18 @@ def test_capability_and_type_id():
     ("expected", "given"), [("a", "b"), (True, 1), (True, "true"), ("a", None)]
 )
 def test_constant_accepts_nothing_else(expected, given):
-    check = constant(expected, "some-code", "some field")
-    check(None, None, expected)
+    field = constant(expected, "some-code", "some field")
+    made = attrs.make_class("Made", {"field": field})
+    assert made().field == made(expected).field == expected
     with pytest.raises(DefinitionError) as caught:
-        check(None, None, given)
+        made(given)
     assert caught.value.code == "some-code"
+
+
+def test_constant_may_have_to_be_said():
+    made = attrs.make_class("Made", {"field": constant(True, "c", "f", required=True)})
+    with pytest.raises(TypeError):
+        made()
 
 
 def test_provenance_normalizes():

@@ -1,8 +1,8 @@
 """Reading profiles, and mounting and changing their rows (spec/core.md §19.4, D27, D33)."""
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -518,39 +518,23 @@ class Runtime:
             self.depth -= 1
             self.settle()
 
-    @asynccontextmanager
-    async def async_batch(self) -> AsyncIterator[None]:
-        with self.batch():
-            yield
 
-
-@pytest.mark.parametrize("kind", ["batch", "async_batch"])
 @pytest.mark.parametrize("names", [("host", "a", "b"), ("a", "host", "b"), ("a", "b", "host")])
-async def test_runtime_composes_once_for_all_rows(
-    modules: Modules, kind: str, names: tuple[str, ...]
-) -> None:
-    runtimes: list[Runtime] = []
+async def test_runtime_composes_once_for_all_rows(modules: Modules, names: tuple[str, ...]) -> None:
+    runtime = Runtime()
 
     def host(ctx: Context, _config: object) -> None:
-        runtimes.append(Runtime())
-        ctx.provide("memory", runtimes[-1])
-        ctx.defer(runtimes.pop)
+        ctx.provide("memory", runtime)
 
     def member(ctx: Context, _config: object) -> None:
-        runtime: Runtime = ctx.require("memory")
-        runtime.change()
+        ctx.require("memory").change()
         ctx.defer(runtime.change)
 
     modules.add("host", plugin=Plugin(name="host", apply=host))
     modules.add("member", plugin=Plugin(name="member", apply=member, requires=("memory",)))
     listed = [name if name == "host" else f"{name}=member" for name in names]
     async with open_root() as root:
-        mounted = await mount_profile(
-            root,
-            Profile(rows=rows(*listed)),
-            batch=lambda: getattr(runtimes[-1], kind)() if runtimes else None,
-        )
-        (runtime,) = runtimes
+        mounted = await mount_profile(root, Profile(rows=rows(*listed)), batch=runtime.batch)
         assert runtime.compositions == 1
         await mounted.apply(rows("host", "b=member", "c=member", "d=member"))
         assert (runtime.compositions, runtime.depth) == (2, 0)

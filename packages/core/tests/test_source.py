@@ -55,10 +55,28 @@ def test_manifest_fills_in_what_is_constant_and_keeps_the_rest():
         ({"routes": None}, "not-an-array"),
         ({"management": {"a": float("nan")}}, "json-non-finite"),
         ({"managment": {}}, "key-unknown"),
+        ({"apiVersion": "v2", "kind": "strategy", "typeId": "A"}, "api-version-unsupported"),
+        ({"kind": "strategy", "typeId": "A"}, "kind-mismatch"),
     ],
 )
 def test_manifest_refuses(changes, code):
     assert refusal(**changes) == code
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"authority": " "}, "text-required"),
+        ({"authority": 7}, "text-not-string"),
+        ({"authority": "x" * 301}, "text-too-long"),
+        ({"inputSchema": None}, "json-non-json-value"),
+        ({"inputSchema": {"a": float("nan")}}, "json-non-finite"),
+    ],
+    ids=["blank", "number", "long", "no-schema", "bad-schema"],
+)
+def test_action_manifest_refuses(changes, code):
+    action = {"id": "save", "description": "d", "capability": "write", "inputSchema": {}}
+    assert refusal(actions=[{**action, **changes}]) == code
 
 
 def test_manifest_is_frozen_with_all_it_holds():

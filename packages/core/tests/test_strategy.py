@@ -43,6 +43,7 @@ EXTENSION = {
         ({"extensionSlots": "ab"}, "not-an-array"),
         ({"extensionSlots": ["a", "a"]}, "id-duplicated"),
         ({"extensionSlot": []}, "key-unknown"),
+        ({"deterministic": False, "maxSources": 0}, "deterministic-required"),
     ],
 )
 def test_strategy_manifest_refuses(changes, code):

@@ -48,7 +48,9 @@ class Stage:
         return self.bench.source(type_id, **{"dispose": dispose, **callbacks})
 
     def leases(self):
-        return {key: record.leases for key, record in self.host._records.items() if record.leases}
+        return {
+            key: record.leases for key, record in self.host._generations.items() if record.leases
+        }
 
     @asynccontextmanager
     async def gated(self):
@@ -483,7 +485,7 @@ class TestDelegation:
         view_id = (await stage.turns.begin_turn("p", SCOPE)).view.id
         releases = [stage.turns.retain_view(view_id) for _ in range(2)]
         stage.turns.end_turn("p")
-        assert stage.leases() == {serving: 1}
+        assert stage.leases() == {serving: 2}
         releases[0]()
         releases[0]()
         assert stage.leases() == {serving: 1}

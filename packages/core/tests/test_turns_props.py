@@ -106,8 +106,8 @@ class Play:
         """Compare the leases with what is known to hold them, once nothing is on its way."""
         pinned = [self.turns.turn(turn_id) for turn_id in ("a", "b")]
         held = Counter(context.view.runtime_generation for context in pinned if context)
-        held.update(r.view.runtime_generation for r in self.turns._retained.values())
-        leases = {key: record.leases for key, record in self.host._records.items()}
+        held.update(view.runtime_generation for view in self.turns._retained.values())
+        leases = {key: item.leases for key, item in self.host._generations.items()}
         assert {key: count for key, count in leases.items() if count} == dict(held)
 
 

@@ -22,7 +22,7 @@ def _whole(value: Any) -> int:
 class Leaf:
     size: int = attrs.field(converter=_whole)
     import_: str | None = None
-    made_at: str = attrs.field(default="now", metadata={"wire": "made_at"})
+    made_at: str = "now"
 
 
 @attrs.frozen(kw_only=True)
@@ -46,9 +46,9 @@ def test_values_go_out_in_camel_case_without_what_is_absent():
         anything=FrozenDict(a=(Leaf(size=3),)),
     )
     assert to_wire(tree) == {
-        "firstLeaf": {"size": 1, "import": "x", "made_at": "now"},
-        "moreLeaves": [{"size": 2, "made_at": "now"}],
-        "anything": {"a": [{"size": 3, "made_at": "now"}]},
+        "firstLeaf": {"size": 1, "import": "x", "madeAt": "now"},
+        "moreLeaves": [{"size": 2, "madeAt": "now"}],
+        "anything": {"a": [{"size": 3, "madeAt": "now"}]},
     }
 
 
@@ -64,7 +64,7 @@ def test_values_come_in_by_their_wire_keys():
     tree = from_wire(
         Tree,
         {
-            "firstLeaf": {"size": 1, "made_at": "then"},
+            "firstLeaf": {"size": 1, "madeAt": "then"},
             "moreLeaves": ({"size": 2},),
             "lastLeaf": {"size": 3},
             "anything": {"kept": ["as", "it", "is"]},

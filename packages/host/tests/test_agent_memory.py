@@ -279,7 +279,7 @@ async def test_end_in_the_very_moment_the_view_is_ready_releases_it(memory, benc
         await memory.begin(1)
     assert caught.value.code == "turn-ended"
     assert bench.executions.active("a") is None
-    assert [r.leases for r in bench.live.current.attachment.host._records.values()] == [0]
+    assert [r.leases for r in bench.live.current.attachment.host._generations.values()] == [0]
 
 
 async def test_wake_text_names_the_tools_of_its_generation(memory):

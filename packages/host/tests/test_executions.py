@@ -15,7 +15,7 @@ async def idle(times=3):
 
 def leases(graph):
     """Return how many leases every generation of a graph has."""
-    return [record.leases for record in graph.attachment.host._records.values()]
+    return [record.leases for record in graph.attachment.host._generations.values()]
 
 
 @pytest.fixture

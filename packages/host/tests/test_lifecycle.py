@@ -34,7 +34,9 @@ def put(key, value):
 
 def idle_leases(host):
     graphs = {*host.live.graphs, *host.live._retired}
-    return {record.leases for graph in graphs for record in graph.attachment.host._records.values()}
+    return {
+        record.leases for graph in graphs for record in graph.attachment.host._generations.values()
+    }
 
 
 def look(told):

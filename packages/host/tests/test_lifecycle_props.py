@@ -136,6 +136,6 @@ async def test_nothing_is_held_when_everybody_is_gone(home, told, told_rows, eve
             assert host.executions._seats == {}
             assert host.live._retired == set()
             assert told.disposed - before == world.swaps
-            records = host.live.current.attachment.host._records.values()
+            records = host.live.current.attachment.host._generations.values()
             assert [record.leases for record in records] == [0]
     assert told.disposed - before == world.swaps + 1

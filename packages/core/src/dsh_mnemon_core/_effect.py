@@ -36,8 +36,7 @@ class Effect:
         self._steps: list[Callable[[], Awaitable[object]]] = [
             partial(_shielded, step) for step in undo
         ]
-        self._idle = anyio.Event()
-        self._idle.set()
+        self._lock = anyio.Lock(fast_acquire=True)
         owned[self] = None
 
     async def execute(self, action: Action) -> Any:
@@ -48,29 +47,24 @@ class Effect:
         Returns:
             The value of the context manager; ``None`` for a callable.
         """
-        self._idle = anyio.Event()
         try:
-            value = await self._perform(action)
+            async with self._lock:
+                return await self._perform(action)
         except BaseException:
-            self._idle.set()
             report(await self.undo())
             raise
-        self._idle.set()
-        return value
 
     async def undo(self) -> list[Exception]:
         """Run the steps, last first, and return what they raised."""
-        while not self._idle.is_set():
-            with anyio.CancelScope(shield=True):
-                await self._idle.wait()
-        self._idle = anyio.Event()
+        with anyio.CancelScope(shield=True):
+            await self._lock.acquire()
         failures: list[Exception] = []
         try:
             while self._steps:
                 failures += await _attempt(self._steps.pop())
         finally:
             self._owned.pop(self, None)
-            self._idle.set()
+            self._lock.release()
         return failures
 
     async def __call__(self) -> None:
@@ -79,27 +73,26 @@ class Effect:
             raise ExceptionGroup("not everything was undone cleanly", failures)
 
     async def _perform(self, action: Action) -> Any:
-        value: Any = None
         if isinstance(action, AbstractAsyncContextManager):
-            value = cast("Any", await action.__aenter__())
+            entered = cast("Any", await action.__aenter__())
             self._steps.append(partial(action.__aexit__, None, None, None))
-        elif isinstance(action, AbstractContextManager):
-            value = cast("Any", action.__enter__())
+            return entered
+        if isinstance(action, AbstractContextManager):
+            entered = cast("Any", action.__enter__())
             self._steps.append(partial(_shielded, partial(action.__exit__, None, None, None)))
-        else:
-            outcome = action()
-            await self._collect(await outcome if inspect.isawaitable(outcome) else outcome)
-        return value
+            return entered
+        outcome = action()
+        await self._collect(await outcome if inspect.isawaitable(outcome) else outcome)
+        return None
 
     async def _collect(self, outcome: object) -> None:
         if isinstance(outcome, AsyncIterable):
             async for undo in cast("AsyncIterable[Undo]", outcome):
                 self._steps.append(partial(_shielded, undo))
-        elif isinstance(outcome, Iterable):
-            for undo in cast("Iterable[Undo]", outcome):
-                self._steps.append(partial(_shielded, undo))
         elif outcome is not None:
-            self._steps.append(partial(_shielded, cast("Undo", outcome)))
+            several = isinstance(outcome, Iterable)
+            for undo in cast("Iterable[Undo]", outcome if several else (outcome,)):
+                self._steps.append(partial(_shielded, undo))
 
 
 def report(failures: Iterable[Exception]) -> None:

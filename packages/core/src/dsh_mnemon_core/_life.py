@@ -46,7 +46,7 @@ class Service:
         self.withdrawn = True
         while self.users:
             user = self.users[-1]
-            user.release()
+            user.renew()
             await user.changed.wait()
         if self.shelf.services.pop(self.key, None):
             self.owner.announce()
@@ -122,9 +122,8 @@ class Life:
         self._tree: dict[Life, None] = parent.life._tree if parent else {}
         self._effect: Effect | None = None
         self._task: int | None = None
-        self._wanted, self._started = 1, 0
+        self._stale = True
         self._held: list[Service] | None = None
-        self._released = False
         self._stopping = False
         self._attended = False
         self._failures: list[Exception] = []
@@ -144,8 +143,7 @@ class Life:
 
     async def restart(self) -> None:
         """Make a new run and wait until settled."""
-        self._wanted += 1
-        self.poke()
+        self.renew()
         await self._attend()
 
     async def end(self) -> None:
@@ -189,9 +187,9 @@ class Life:
         if self.state == "loading" and self._over():
             self._loading.cancel()
 
-    def release(self) -> None:
-        """Tell that it is this life's turn to let go of a service that is being withdrawn."""
-        self._released = True
+    def renew(self) -> None:
+        """Ask for a new run, even while a service is being withdrawn: it is this life's turn."""
+        self._stale = True
         self.poke()
 
     def announce(self) -> None:
@@ -200,7 +198,7 @@ class Life:
             life.poke()
 
     def _outdated(self) -> bool:
-        return self._stopping or self._started != self._wanted or self._resolve() != self._held
+        return self._stopping or self._stale or self._resolve() != self._held
 
     def _resolve(self) -> list[Service] | None:
         """Return the required services, or ``None`` while one of them is missing."""
@@ -210,7 +208,7 @@ class Life:
 
     def _over(self) -> bool:
         """Tell whether the run must end; one that loses a service waits for its turn."""
-        if self._stopping or self._released or self._started != self._wanted:
+        if self._stopping or self._stale:
             return True
         return self._outdated() and all(item.serves(self) for item in self._held or ())
 
@@ -232,8 +230,7 @@ class Life:
         self._task = anyio.get_current_task().id
         with anyio.CancelScope(shield=True):
             while not self._stopping:
-                self._held, self._started = self._resolve(), self._wanted
-                self._released, self.error = False, None
+                self._held, self._stale, self.error = self._resolve(), False, None
                 if self._held is None:
                     self.enter("pending")
                 else:

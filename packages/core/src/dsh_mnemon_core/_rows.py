@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
 
+from dsh_mnemon_core.checks import distinct
 from dsh_mnemon_core.configuration import read_configuration
 from dsh_mnemon_core.errors import ConfigurationError
 
@@ -76,11 +77,8 @@ class Profile:
 
     def __attrs_post_init__(self) -> None:
         """Refuse two rows with one id."""
-        seen: set[str] = set()
-        for row in self.rows:
-            if row.id in seen:
-                raise ConfigurationError("row-duplicated", f"two rows have the id {row.id!r}")
-            seen.add(row.id)
+        ids = [row.id for row in self.rows]
+        distinct(ids, "the profile", kind=ConfigurationError, code="row-duplicated")
 
 
 def load_profile(source: Path | str, *, base: Path | None = None, strict: bool = True) -> Profile:
@@ -188,11 +186,7 @@ class _Loader(yaml.SafeLoader):
 
 def _parse(text: str, name: str) -> object:
     try:
-        loader = _Loader(text)
-        try:
-            return loader.get_single_data()
-        finally:
-            loader.dispose()
+        return yaml.load(text, _Loader)  # noqa: S506 - it is a safe one
     except yaml.YAMLError as error:
         # The full text of a YAML error quotes the source, which may hold secrets.
         mark = getattr(error, "problem_mark", None)

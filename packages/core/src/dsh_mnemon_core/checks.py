@@ -7,19 +7,26 @@ branch of the error tree with the same code.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
+
+import attrs
 
 from dsh_mnemon_core.errors import InputError, MnemonError
 
 __all__ = (
     "array",
+    "at_most",
+    "defaulted",
     "distinct",
     "identifier",
     "integer",
+    "one_of",
     "optional_text",
     "record",
+    "same",
     "string_array",
+    "subset",
     "text",
     "truncate",
     "well_formed",
@@ -73,15 +80,25 @@ def optional_text(
     return text(value, label, maximum, kind=kind)
 
 
-def identifier(value: object, label: str, *, kind: type[MnemonError] = InputError) -> str:
+def identifier(
+    value: object,
+    label: str,
+    *,
+    maximum: int = 128,
+    pattern: re.Pattern[str] = _IDENTIFIER,
+    code: str = "id-format",
+    kind: type[MnemonError] = InputError,
+) -> str:
     """Read an Id: Text(128) of lower-case letters, digits and dashes, a letter first.
 
+    Names of another form say how long they may be and which ``pattern`` they follow.
+
     Raises:
-        MnemonError: As `text`, or ``id-format``.
+        MnemonError: As `text`, or ``code``.
     """
-    name = text(value, label, 128, kind=kind)
-    if not _IDENTIFIER.fullmatch(name):
-        raise kind("id-format", f"{label} {name!r} must match ^[a-z][a-z0-9-]{{0,127}}$")
+    name = text(value, label, maximum, kind=kind)
+    if not pattern.fullmatch(name):
+        raise kind(code, f"{label} {name!r} must match ^{pattern.pattern}$")
     return name
 
 
@@ -116,6 +133,17 @@ def integer(
     return value
 
 
+def defaulted(
+    read: Callable[..., Any], *limits: object, default: object = None, **options: object
+) -> Any:
+    """Return an attrs field that need not be given, read by ``read(value, *limits, **options)``."""
+
+    def convert(value: object) -> Any:
+        return read(value, *limits, **options)
+
+    return attrs.field(default=default, converter=convert)
+
+
 def record(
     value: object, label: str = "value", *, kind: type[MnemonError] = InputError
 ) -> Mapping[str, Any]:
@@ -148,11 +176,9 @@ def string_array(
     Raises:
         MnemonError: ``string-array-invalid``.
     """
-    if not isinstance(value, (list, tuple)) or len(cast("Sequence[object]", value)) > maximum:
+    items = cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else None
+    if items is None or len(items) > maximum or not all(isinstance(item, str) for item in items):
         raise kind("string-array-invalid", f"{label} must be an array of at most {maximum} strings")
-    items = cast("Sequence[object]", value)
-    if not all(isinstance(item, str) for item in items):
-        raise kind("string-array-invalid", f"{label} must be an array of strings")
     stripped = (cast("str", item).strip() for item in items)
     return tuple(item for item in stripped if item)
 
@@ -175,6 +201,67 @@ def distinct(
             raise kind(code, f"{label} names {value!r} twice")
         seen.add(value)
     return tuple(values)
+
+
+def one_of(
+    value: object,
+    known: Sequence[Name],
+    label: str,
+    code: str,
+    *,
+    kind: type[MnemonError] = InputError,
+) -> Name:
+    """Read one name of a closed set.
+
+    Raises:
+        MnemonError: ``code``, naming all there are.
+    """
+    for name in known:
+        if name == value:
+            return name
+    raise kind(code, f"{label} must be one of {', '.join(known) or 'none'}, not {value!r}")
+
+
+def subset(
+    values: Sequence[Name],
+    known: Sequence[str],
+    label: str,
+    code: str,
+    *,
+    kind: type[MnemonError] = InputError,
+) -> tuple[Name, ...]:
+    """Check that values are distinct and all known.
+
+    Raises:
+        MnemonError: As `distinct` and `one_of`.
+    """
+    for value in distinct(values, label, kind=kind):
+        one_of(value, known, label, code, kind=kind)
+    return tuple(values)
+
+
+def same(
+    value: object, expected: object, label: str, code: str, *, kind: type[MnemonError] = InputError
+) -> None:
+    """Check that a value is the one it has to agree with.
+
+    Raises:
+        MnemonError: ``code``, naming both.
+    """
+    if value != expected:
+        raise kind(code, f"{label} must be {expected!r}, not {value!r}")
+
+
+def at_most(
+    count: int, limit: int, what: str, code: str, *, kind: type[MnemonError] = InputError
+) -> None:
+    """Check that there is no more of something than allowed.
+
+    Raises:
+        MnemonError: ``code``, naming both numbers.
+    """
+    if count > limit:
+        raise kind(code, f"{count} {what}, at most {limit} are allowed")
 
 
 def truncate(value: str, maximum: int) -> str:

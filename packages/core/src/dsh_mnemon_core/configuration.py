@@ -36,7 +36,7 @@ def read_configuration(model: type[Model], value: object, label: str) -> Model:
     except ValidationError as error:
         problems = [
             {
-                "key": _path(item["loc"]),
+                "key": ".".join(str(part) for part in item["loc"]),
                 "code": item["type"].replace("_", "-"),
                 "problem": _problem(model, item["loc"], item),
             }
@@ -63,10 +63,6 @@ def reading(read: Callable[[Any], T]) -> Callable[[Any], T]:
             raise PydanticCustomError(code, "{said}", {"said": error.message}) from error
 
     return checked
-
-
-def _path(location: Sequence[int | str]) -> str:
-    return ".".join(str(part) for part in location)
 
 
 def _problem(model: type[BaseModel], location: Sequence[int | str], item: Any) -> str:

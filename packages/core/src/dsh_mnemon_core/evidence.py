@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
 from dsh_mnemon_core.values import FrozenDict
 
 __all__ = (
-    "COMPLETIONS",
-    "STATUSES",
     "Completion",
     "Evidence",
     "EvidenceItem",
@@ -25,12 +23,6 @@ Completion: TypeAlias = Literal[
     "accepted", "candidate", "committed", "partial", "failed", "cancelled", "unknown"
 ]
 """How durable the change is known to be; only ``committed`` is proof."""
-
-STATUSES: Final[tuple[Status, ...]] = get_args(Status)
-"""All statuses."""
-
-COMPLETIONS: Final[tuple[Completion, ...]] = get_args(Completion)
-"""All completions."""
 
 
 @attrs.frozen(kw_only=True)

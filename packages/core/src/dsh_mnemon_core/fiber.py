@@ -216,11 +216,6 @@ class Fiber:
         """Why its latest run failed; ``None`` while all is well."""
         return self._life.error
 
-    @property
-    def entry_id(self) -> str | None:
-        """The location it was mounted with."""
-        return self._life.entry_id
-
     async def wait(self) -> None:
         """Wait until it is active.
 

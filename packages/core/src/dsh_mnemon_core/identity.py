@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from dsh_mnemon_core.checks import identifier, optional_text, text
+from dsh_mnemon_core.checks import defaulted, identifier, one_of, optional_text, text
 from dsh_mnemon_core.errors import DefinitionError, RegistrationError
 from dsh_mnemon_core.scope import CAPABILITIES, Capability
 
@@ -34,18 +34,22 @@ _KEY = re.compile(r"(source|strategy|strategy-extension):[a-zA-Z0-9][a-zA-Z0-9._
 _PACKAGE = re.compile(r"(?:@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*")
 
 
-def constant(expected: object, code: str, label: str) -> Any:
-    """Return an attrs validator of a field that has one possible value.
+def constant(expected: object, code: str, label: str, *, required: bool = False) -> Any:
+    """Return an attrs field that has one possible value, which nobody must give unless required.
+
+    A converter checks it, because validators run after all converters: of two wrong fields the
+    first is named.
 
     Raises:
         DefinitionError: ``code``.
     """
 
-    def check(_instance: object, _attribute: object, value: object) -> None:
+    def check(value: object) -> Any:
         if type(value) is not type(expected) or value != expected:
             raise DefinitionError(code, f"{label} must be {expected!r}, got {value!r}")
+        return value
 
-    return check
+    return attrs.field(default=attrs.NOTHING if required else expected, converter=check)
 
 
 def callback(_instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -64,10 +68,14 @@ def read_package_name(value: object) -> str:
     Raises:
         DefinitionError: ``package-name-invalid`` or a Text(214) code.
     """
-    name = text(value, "packageName", 214, kind=DefinitionError)
-    if not _PACKAGE.fullmatch(name):
-        raise DefinitionError("package-name-invalid", f"packageName {name!r} is not a package name")
-    return name
+    return identifier(
+        value,
+        "packageName",
+        maximum=214,
+        pattern=_PACKAGE,
+        code="package-name-invalid",
+        kind=DefinitionError,
+    )
 
 
 def read_instance_key(value: object, kind: Kind | None = None) -> str:
@@ -93,12 +101,7 @@ def read_capability(value: object) -> Capability:
     Raises:
         DefinitionError: ``capability-unsupported``.
     """
-    for known in CAPABILITIES:
-        if known == value:
-            return known
-    raise DefinitionError(
-        "capability-unsupported", f"{value!r} is no capability; known: {', '.join(CAPABILITIES)}"
-    )
+    return one_of(value, CAPABILITIES, "capability", "capability-unsupported", kind=DefinitionError)
 
 
 def read_type_id(value: object) -> str:
@@ -108,10 +111,6 @@ def read_type_id(value: object) -> str:
 
 def _entry(value: object) -> str:
     return text(value, "entryId", 300, kind=RegistrationError)
-
-
-def _artifact(value: object) -> str | None:
-    return optional_text(value, "artifactDigest", 500, kind=RegistrationError)
 
 
 @attrs.frozen(kw_only=True)
@@ -126,4 +125,6 @@ class Provenance:
 
     package_name: str = attrs.field(converter=read_package_name)
     entry_id: str = attrs.field(converter=_entry)
-    artifact_digest: str | None = attrs.field(default=None, converter=_artifact)
+    artifact_digest: str | None = defaulted(
+        optional_text, "artifactDigest", 500, kind=RegistrationError
+    )

@@ -6,8 +6,9 @@ import re
 from typing import Final, get_args
 
 import attrs
+from attrs.converters import optional
 
-from dsh_mnemon_core.checks import array, distinct, record, text
+from dsh_mnemon_core.checks import array, distinct, identifier, record, text
 from dsh_mnemon_core.errors import DefinitionError
 from dsh_mnemon_core.identity import Kind, constant, read_package_name
 from dsh_mnemon_core.source import SourceDefinition
@@ -23,10 +24,7 @@ _CAPABILITY_ID = re.compile(r"[a-z][a-z0-9.-]{0,127}")
 
 
 def _capability_id(value: object) -> str:
-    name = text(value, "capability id", 128, kind=DefinitionError)
-    if not _CAPABILITY_ID.fullmatch(name):
-        raise DefinitionError("id-format", f"capability id {name!r} is malformed")
-    return name
+    return identifier(value, "capability id", pattern=_CAPABILITY_ID, kind=DefinitionError)
 
 
 def _exclusive(value: object) -> bool | None:
@@ -67,9 +65,7 @@ def _provides(value: object) -> tuple[ProvidedCapability, ...]:
     return provided
 
 
-def _requires(value: object) -> tuple[str, ...] | None:
-    if value is None:
-        return None
+def _requires(value: object) -> tuple[str, ...]:
     ids = [_capability_id(item) for item in array(value, "requires", kind=DefinitionError)]
     return distinct(ids, "requires", kind=DefinitionError)
 
@@ -87,16 +83,13 @@ class MemoryPlugin:
         requires: Capability ids it needs, none of its own.
     """
 
-    api_version: str = attrs.field(
-        default=PLUGIN_API_VERSION,
-        validator=constant(PLUGIN_API_VERSION, "api-version-unsupported", "apiVersion"),
-    )
+    api_version: str = constant(PLUGIN_API_VERSION, "api-version-unsupported", "apiVersion")
     package_name: str = attrs.field(converter=read_package_name)
     label: FrozenDict = attrs.field(converter=_bilingual)
     description: FrozenDict = attrs.field(converter=_bilingual)
     roles: tuple[Kind, ...] = attrs.field(converter=_roles)
     provides: tuple[ProvidedCapability, ...] = attrs.field(converter=_provides)
-    requires: tuple[str, ...] | None = attrs.field(default=None, converter=_requires)
+    requires: tuple[str, ...] | None = attrs.field(default=None, converter=optional(_requires))
 
     def __attrs_post_init__(self) -> None:
         """Refuse a plugin that requires what it provides itself."""

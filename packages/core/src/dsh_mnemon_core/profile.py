@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 import anyio
@@ -25,14 +25,8 @@ __all__ = (
     "mount_profile",
 )
 
-Batch: TypeAlias = Callable[
-    [], AbstractAsyncContextManager[Any] | AbstractContextManager[Any] | None
-]
-"""Opens a batch of the memory runtime, or returns ``None`` while there is no runtime yet.
-
-Asked anew after every step of a change, so that the row which brings the runtime may be one of the
-rows mounted; batches nest.
-"""
+Batch: TypeAlias = Callable[[], AbstractContextManager[Any]]
+"""Opens a batch of the memory runtime; batches nest."""
 
 
 class MountedProfile:
@@ -70,17 +64,11 @@ class MountedProfile:
             seats = {row.id: await self._prepare(row) for row in profile.rows}
             if strict:
                 self._refuse_invalid(seats.values())
-            async with AsyncExitStack() as batches:
-                await self._open_batch(batches)
+            with self._batch():
                 failures = await self._unmount(seats)
-                staying = [seat for seat in seats.values() if seat.row.id in self._seats]
-                coming = [seat for seat in seats.values() if seat.row.id not in self._seats]
-                for seat in staying:
-                    await self._restart(seat)
-                    await self._open_batch(batches)
-                for seat in coming:
-                    await self._mount(seat)
-                    await self._open_batch(batches)
+                staying = set(self._seats)
+                for seat in sorted(seats.values(), key=lambda seat: seat.row.id not in staying):
+                    await self._take(seat)
                 for seat in seats.values():
                     if seat.fiber is not None:
                         await seat.fiber.settled()
@@ -115,10 +103,11 @@ class MountedProfile:
 
     def _refuse_invalid(self, seats: Iterable[Seat]) -> None:
         """Refuse configurations that are both new and invalid."""
+        known = [seat.row for seat in self._seats.values()]
         refused = {
             seat.row.id: seat.refusal
             for seat in seats
-            if seat.refusal is not None and not self._knows(seat.row)
+            if seat.refusal is not None and seat.row not in known
         }
         if refused:
             raise ConfigurationError(
@@ -128,16 +117,6 @@ class MountedProfile:
                     "rows": {key: error.details["problems"] for key, error in refused.items()}
                 },
             )
-
-    def _knows(self, row: Row) -> bool:
-        return row.id in self._seats and self._seats[row.id].row == row
-
-    async def _open_batch(self, batches: AsyncExitStack) -> None:
-        manager = self._batch()
-        if isinstance(manager, AbstractAsyncContextManager):
-            await batches.enter_async_context(manager)
-        elif manager is not None:
-            batches.enter_context(manager)
 
     async def _unmount(self, seats: Mapping[str, Seat]) -> list[Exception]:
         """Unmount, last row first, what neither stays nor restarts; return what failed."""
@@ -154,27 +133,22 @@ class MountedProfile:
                 failures.extend(group.exceptions)
         return failures
 
-    async def _restart(self, seat: Seat) -> None:
-        old = self._seats[seat.row.id]
-        if old is not seat and old.fiber is not None:
-            seat.fiber = old.fiber
-            self._seats[seat.row.id] = seat
-            try:
-                await seat.fiber.update(seat.config)
-            except Exception as error:
-                seat.fail(error)
-
-    async def _mount(self, seat: Seat) -> None:
+    async def _take(self, seat: Seat) -> None:
+        """Let a row take its seat: restart the Fiber that stays there, or mount one."""
+        old = self._seats.get(seat.row.id)
         self._seats[seat.row.id] = seat
-        if seat.plugin is not None and seat.config is not None:
-            try:
+        try:
+            if old is not None and old is not seat and old.fiber is not None:
+                seat.fiber = old.fiber
+                await seat.fiber.update(seat.config)
+            elif seat.fiber is None and seat.plugin is not None and seat.config is not None:
                 seat.fiber = await self._ctx.mount(seat.plugin, seat.config, entry_id=seat.row.id)
-            except Exception as error:
-                seat.fail(error)
+        except Exception as error:
+            seat.fail(error)
 
 
 async def mount_profile(
-    ctx: Context, profile: Profile, *, batch: Batch = lambda: None
+    ctx: Context, profile: Profile, *, batch: Batch = nullcontext
 ) -> MountedProfile:
     """Mount the rows of a profile, in order, as children of a Context.
 

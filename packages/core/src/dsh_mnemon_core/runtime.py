@@ -19,7 +19,6 @@ from dsh_mnemon_core._engine.manage import (
 )
 from dsh_mnemon_core._engine.registry import InstalledSource, Registry, Snapshot, records
 from dsh_mnemon_core._engine.serving import EvaluationReport, GenerationHost, Lease
-from dsh_mnemon_core.errors import LifecycleError
 from dsh_mnemon_core.plugin import Contributions
 from dsh_mnemon_core.scope import OperationScope
 from dsh_mnemon_core.source import ManagementRequest, ManagementResult
@@ -44,7 +43,24 @@ __all__ = (
 class RuntimeService:
     """What plugins see of the runtime: one method and nothing else (§6.1)."""
 
-    install_contributions: Callable[..., Callable[[], None]]
+    _registry: Registry
+
+    def install_contributions(
+        self,
+        entry_id: str,
+        contributions: Contributions,
+        *,
+        artifact_digest: str | None = None,
+        effective_digest: str | None = None,
+    ) -> Callable[[], None]:
+        """Register a batch and return what removes it."""
+        batch = records(
+            entry_id,
+            contributions,
+            artifact_digest=artifact_digest,
+            effective_digest=effective_digest,
+        )
+        return self._registry.install(batch)
 
 
 class Attachment:
@@ -106,8 +122,7 @@ class MemoryRuntime:
         self._registry = Registry()
         self._tasks = tasks
         self._attachments: set[Attachment] = set()
-        self._closed = False
-        self.service = RuntimeService(self._install)
+        self.service = RuntimeService(self._registry)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -124,8 +139,7 @@ class MemoryRuntime:
         Raises:
             LifecycleError: ``runtime-disposed``.
         """
-        if self._closed:
-            raise LifecycleError("runtime-disposed", "the memory runtime is closed")
+        self._registry.check_open()
         return Attachment(
             self._registry, options or GenerationOptions(), self._tasks, self._attachments
         )
@@ -136,8 +150,7 @@ class MemoryRuntime:
         Raises:
             ExceptionGroup: What could not be disposed.
         """
-        self._closed = True
-        self._registry.close()
+        self._registry.closed = True
         failures: list[Exception] = []
 
         async def end(attachment: Attachment) -> None:
@@ -151,22 +164,6 @@ class MemoryRuntime:
                 ending.start_soon(end, attachment)
         if failures:
             raise ExceptionGroup("closing the memory runtime failed", failures)
-
-    def _install(
-        self,
-        entry_id: str,
-        contributions: Contributions,
-        *,
-        artifact_digest: str | None = None,
-        effective_digest: str | None = None,
-    ) -> Callable[[], None]:
-        batch = records(
-            entry_id,
-            contributions,
-            artifact_digest=artifact_digest,
-            effective_digest=effective_digest,
-        )
-        return self._registry.install(batch)
 
 
 @asynccontextmanager

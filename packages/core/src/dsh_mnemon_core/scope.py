@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 import attrs
 
-from dsh_mnemon_core.checks import integer, optional_text, text
-from dsh_mnemon_core.errors import InputError
+from dsh_mnemon_core.checks import defaulted, integer, one_of, optional_text, text
 
 __all__ = (
     "CAPABILITIES",
@@ -35,14 +34,8 @@ ROOT_TURN: Final = "agent.root-turn"
 """The scenario of a turn unless its Host says otherwise."""
 
 
-def _storage(_instance: object, _attribute: object, value: object) -> None:
-    if value not in get_args(Storage):
-        known = ", ".join(get_args(Storage))
-        raise InputError("storage-unsupported", f"storage must be one of {known}")
-
-
-def _scope_id(value: object) -> str | None:
-    return optional_text(value, "scope id", 4000)
+def _storage(value: object) -> Storage:
+    return one_of(value, get_args(Storage), "storage", "storage-unsupported")
 
 
 @attrs.frozen(kw_only=True)
@@ -56,17 +49,10 @@ class OperationScope:
         agent_id: The executing Agent.
     """
 
-    storage: Storage = attrs.field(validator=_storage)
-    workspace_id: str | None = attrs.field(default=None, converter=_scope_id)
-    session_id: str | None = attrs.field(default=None, converter=_scope_id)
-    agent_id: str | None = attrs.field(default=None, converter=_scope_id)
-
-
-def _limit(maximum: int, default: int) -> Any:
-    def convert(value: object) -> int:
-        return integer(value, "View budget", 1, maximum)
-
-    return attrs.field(default=default, converter=convert)
+    storage: Storage = attrs.field(converter=_storage)
+    workspace_id: str | None = defaulted(optional_text, "workspaceId", 4000)
+    session_id: str | None = defaulted(optional_text, "sessionId", 4000)
+    agent_id: str | None = defaulted(optional_text, "agentId", 4000)
 
 
 @attrs.frozen(kw_only=True)
@@ -81,15 +67,15 @@ class ViewBudget:
         max_evidence_characters: Characters of one read's items together.
     """
 
-    max_projection_characters: int = _limit(10_000_000, 65_536)
-    max_routes: int = _limit(10_000, 16)
-    max_actions: int = _limit(10_000, 16)
-    max_evidence_results: int = _limit(10_000, 16)
-    max_evidence_characters: int = _limit(10_000_000, 16_384)
-
-
-def _scenario(value: object) -> str:
-    return text(value, "scenario", 300)
+    max_projection_characters: int = defaulted(
+        integer, "maxProjectionCharacters", 1, 10_000_000, default=65_536
+    )
+    max_routes: int = defaulted(integer, "maxRoutes", 1, 10_000, default=16)
+    max_actions: int = defaulted(integer, "maxActions", 1, 10_000, default=16)
+    max_evidence_results: int = defaulted(integer, "maxEvidenceResults", 1, 10_000, default=16)
+    max_evidence_characters: int = defaulted(
+        integer, "maxEvidenceCharacters", 1, 10_000_000, default=16_384
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -97,5 +83,5 @@ class ViewRequest:
     """What a composition is asked for: a scope, a scenario (Text(300)) and a budget."""
 
     scope: OperationScope
-    scenario: str = attrs.field(default=ROOT_TURN, converter=_scenario)
+    scenario: str = defaulted(text, "scenario", 300, default=ROOT_TURN)
     budget: ViewBudget = attrs.field(factory=ViewBudget)

@@ -189,9 +189,8 @@ def install_memory(
         RegistrationError: ``instance-id-missing``, or why the batch cannot join (§6.2).
         LifecycleError: ``service-missing`` or ``fiber-inactive``.
     """
-    candidates = (instance_id, ctx.entry_id)
-    entry_id = next((item.strip() for item in candidates if item and item.strip()), None)
-    if entry_id is None:
+    entry_id = (instance_id or "").strip() or (ctx.entry_id or "").strip()
+    if not entry_id:
         raise RegistrationError(
             "instance-id-missing", "give instance_id, or mount the plugin with an entry_id"
         )

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypedDict, cast
 
 import attrs
+from attrs.converters import optional
 
-from dsh_mnemon_core.checks import integer, record, text
+from dsh_mnemon_core.checks import distinct, integer, record, text
 from dsh_mnemon_core.errors import ContractError
 from dsh_mnemon_core.scope import ViewRequest
 from dsh_mnemon_core.source import AvailableSource
@@ -70,13 +71,7 @@ def read_source_keys(value: object) -> tuple[str, ...]:
     keys = _listed(value, _SOURCE_KEY)
     if keys is None:
         raise ContractError("source-keys-invalid", "Source keys must be at most 32 instance keys")
-    if len(set(keys)) != len(keys):
-        raise ContractError("source-keys-duplicated", "Source keys must be distinct")
-    return keys
-
-
-def _optional_keys(value: object) -> tuple[str, ...] | None:
-    return None if value is None else read_source_keys(value)
+    return distinct(keys, "Source keys", kind=ContractError, code="source-keys-duplicated")
 
 
 def _limit(value: object) -> int:
@@ -107,7 +102,7 @@ class Selection:
 
     source_keys: tuple[str, ...] = attrs.field(converter=read_source_keys)
     writable_source_keys: tuple[str, ...] | None = attrs.field(
-        default=None, converter=_optional_keys
+        default=None, converter=optional(read_source_keys)
     )
 
     def __attrs_post_init__(self) -> None:
@@ -133,7 +128,9 @@ class Capture:
 
     instruction: str = attrs.field(converter=_instruction)
     action_ids: tuple[str, ...] = attrs.field(converter=read_action_ids)
-    source_keys: tuple[str, ...] | None = attrs.field(default=None, converter=_optional_keys)
+    source_keys: tuple[str, ...] | None = attrs.field(
+        default=None, converter=optional(read_source_keys)
+    )
 
 
 SlotValue: TypeAlias = Selection | Projection | Capture

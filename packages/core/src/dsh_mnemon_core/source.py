@@ -10,7 +10,7 @@ import attrs
 from attrs.converters import optional
 from pydantic import SecretStr
 
-from dsh_mnemon_core.checks import array, distinct, identifier, integer, optional_text, text
+from dsh_mnemon_core.checks import array, distinct, identifier, integer, one_of, text
 from dsh_mnemon_core.errors import DefinitionError
 from dsh_mnemon_core.evidence import Evidence, Receipt
 from dsh_mnemon_core.identity import (
@@ -46,6 +46,7 @@ __all__ = (
     "Manages",
     "MutateRequest",
     "Mutates",
+    "OperationManifest",
     "ProjectRequest",
     "Queries",
     "QueryRequest",
@@ -55,6 +56,7 @@ __all__ = (
     "SourceFacts",
     "SourceManifest",
     "SourceRuntime",
+    "SourceStanding",
 )
 
 Availability: TypeAlias = Literal["ready", "degraded", "unavailable"]
@@ -72,8 +74,14 @@ def _description(value: object) -> str:
     return text(value, "description", 2000, kind=DefinitionError)
 
 
-def _authority(value: object) -> str | None:
-    return optional_text(value, "authority", 300, kind=DefinitionError)
+def _authority(value: object) -> str:
+    return text(value, "authority", 300, kind=DefinitionError)
+
+
+def _schema(value: object) -> Any:
+    if value is None:
+        raise DefinitionError("json-non-json-value", "inputSchema is required")
+    return json_clone(value, "inputSchema")
 
 
 def _max_calls(value: object) -> int:
@@ -89,53 +97,56 @@ def _max_characters(value: object) -> int:
 
 
 @attrs.frozen(kw_only=True)
-class RouteManifest:
-    """A read a Source can answer.
+class OperationManifest:
+    """What routes and actions have in common.
 
     Attributes:
-        id: Id, distinct within the manifest.
+        id: Id, distinct among the routes or actions of the manifest.
         description: Text(2000) shown to the model.
-        capability: Capability the route needs to be offered.
+        capability: Capability it needs to be offered.
         input_schema: JSON Schema (Draft 2020-12) of the input.
-        max_calls: Dispatched reads per executing turn, 1..100.
-        max_results: Items of one read, 1..10 000; the View budget when absent.
-        max_characters: Characters of one read, 1..10 000 000; the View budget when absent.
     """
 
     id: str = attrs.field(converter=_id)
     description: str = attrs.field(converter=_description)
     capability: Capability = attrs.field(converter=read_capability)
-    input_schema: Any = attrs.field(converter=json_clone)  # pyright: ignore[reportUnknownVariableType]
+    input_schema: Any = attrs.field(converter=_schema)  # pyright: ignore[reportUnknownVariableType]
+
+
+@attrs.frozen(kw_only=True)
+class RouteManifest(OperationManifest):
+    """A read a Source can answer.
+
+    Attributes:
+        max_calls: Dispatched reads per executing turn, 1..100.
+        max_results: Items of one read, 1..10 000; the View budget when absent.
+        max_characters: Characters of one read, 1..10 000 000; the View budget when absent.
+    """
+
     max_calls: int = attrs.field(converter=_max_calls)
     max_results: int | None = attrs.field(default=None, converter=optional(_max_results))
     max_characters: int | None = attrs.field(default=None, converter=optional(_max_characters))
 
 
 @attrs.frozen(kw_only=True)
-class ActionManifest:
+class ActionManifest(OperationManifest):
     """A change a Source can make.
 
     Attributes:
-        id: Id, distinct within the manifest.
-        description: Text(2000) shown to the model.
-        capability: Capability the action needs to be offered.
-        input_schema: JSON Schema (Draft 2020-12) of the input.
         authority: Text(300) naming an external authority; the default Host never authorizes it.
     """
 
-    id: str = attrs.field(converter=_id)
-    description: str = attrs.field(converter=_description)
-    capability: Capability = attrs.field(converter=read_capability)
-    input_schema: Any = attrs.field(converter=json_clone)  # pyright: ignore[reportUnknownVariableType]
-    authority: str | None = attrs.field(default=None, converter=_authority)
+    authority: str | None = attrs.field(default=None, converter=optional(_authority))
 
 
-def _consistency(_instance: object, _attribute: object, value: object) -> None:
-    known = get_args(Consistency)
-    if value not in known:
-        raise DefinitionError(
-            "consistency-unsupported", f"consistency must be one of {', '.join(known)}"
-        )
+def _consistency(value: object) -> Consistency:
+    return one_of(
+        value,
+        get_args(Consistency),
+        "consistency",
+        "consistency-unsupported",
+        kind=DefinitionError,
+    )
 
 
 def _capabilities(value: object) -> tuple[Capability, ...]:
@@ -164,36 +175,29 @@ class SourceManifest:
         management: JSON descriptor of its management plane, when it has one.
     """
 
-    api_version: str = attrs.field(
-        default=API_VERSION,
-        validator=constant(API_VERSION, "api-version-unsupported", "apiVersion"),
-    )
-    kind: Kind = attrs.field(
-        default="source", validator=constant("source", "kind-mismatch", "kind")
-    )
+    api_version: str = constant(API_VERSION, "api-version-unsupported", "apiVersion")
+    kind: Kind = constant("source", "kind-mismatch", "kind")  # noqa: RUF009 - it is a field
     type_id: str = attrs.field(converter=read_type_id)
     package_name: str = attrs.field(converter=read_package_name)
     role: str = attrs.field(converter=read_type_id)
     capabilities: tuple[Capability, ...] = attrs.field(converter=_capabilities)
-    consistency: Consistency = attrs.field(validator=_consistency)
+    consistency: Consistency = attrs.field(converter=_consistency)
     routes: tuple[RouteManifest, ...] = attrs.field(default=(), converter=_distinct_ids)
     actions: tuple[ActionManifest, ...] = attrs.field(default=(), converter=_distinct_ids)
     management: Any = attrs.field(default=None, converter=json_clone)  # pyright: ignore[reportUnknownVariableType]
 
 
 @attrs.frozen(kw_only=True)
-class SourceFacts:
-    """What a Source can do right now; judged by Core, so that a wrong one is never an outage.
+class SourceStanding:
+    """Who a Source is and how it stands right now.
 
     Attributes:
-        source_instance_key: The instance that answers.
+        source_instance_key: The instance.
         source_type_id: Its type id.
         role: Its role.
         availability: ``ready``, ``degraded`` or ``unavailable``.
         revision: Text(500) that changes whenever the projection would.
         capabilities: Live capabilities, a subset of the manifest's.
-        route_ids: Live routes, a subset of the manifest's.
-        action_ids: Live actions, a subset of the manifest's.
         hints: Coarse, non-sensitive JSON.
     """
 
@@ -203,28 +207,32 @@ class SourceFacts:
     availability: Availability
     revision: str
     capabilities: tuple[Capability, ...] = ()
-    route_ids: tuple[str, ...] = ()
-    action_ids: tuple[str, ...] = ()
     hints: Any = None
 
 
 @attrs.frozen(kw_only=True)
-class AvailableSource:
+class SourceFacts(SourceStanding):
+    """What a Source can do right now; judged by Core, so that a wrong one is never an outage.
+
+    Attributes:
+        route_ids: Live routes, a subset of the manifest's.
+        action_ids: Live actions, a subset of the manifest's.
+    """
+
+    route_ids: tuple[str, ...] = ()
+    action_ids: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class AvailableSource(SourceStanding):
     """A Source as Strategies and extensions see it: facts after Host permissions (§4.5).
 
     ``routes`` and ``actions`` are the manifest entries that are live, permitted and whose
     capability is among ``capabilities``, in manifest order.
     """
 
-    source_instance_key: str
-    source_type_id: str
-    role: str
-    availability: Availability
-    revision: str
-    capabilities: tuple[Capability, ...] = ()
     routes: tuple[RouteManifest, ...] = ()
     actions: tuple[ActionManifest, ...] = ()
-    hints: Any = None
 
     @property
     def route_ids(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 import attrs
+from attrs.converters import optional
 
 from dsh_mnemon_core.checks import array, distinct, identifier, integer
 from dsh_mnemon_core.errors import DefinitionError
@@ -67,9 +68,7 @@ def _ceiling(value: object) -> int:
     return integer(value, "maxSources, maxRoutes and maxActions", 1, 1000, kind=DefinitionError)
 
 
-def _slots(value: object) -> tuple[str, ...] | None:
-    if value is None:
-        return None
+def _slots(value: object) -> tuple[str, ...]:
     slots = [_slot(item) for item in array(value, "extensionSlots", kind=DefinitionError)]
     return distinct(slots, "extensionSlots", kind=DefinitionError)
 
@@ -93,44 +92,29 @@ class StrategyManifest:
         extension_slots: Slots it accepts contributions for.
     """
 
-    api_version: str = attrs.field(
-        default=API_VERSION,
-        validator=constant(API_VERSION, "api-version-unsupported", "apiVersion"),
-    )
-    kind: Kind = attrs.field(
-        default="strategy", validator=constant("strategy", "kind-mismatch", "kind")
-    )
+    api_version: str = constant(API_VERSION, "api-version-unsupported", "apiVersion")
+    kind: Kind = constant("strategy", "kind-mismatch", "kind")  # noqa: RUF009 - it is a field
     type_id: str = attrs.field(converter=read_type_id)
     package_name: str = attrs.field(converter=read_package_name)
-    deterministic: bool = attrs.field(
-        validator=constant(True, "deterministic-required", "deterministic")
-    )
+    deterministic: bool = constant(True, "deterministic-required", "deterministic", required=True)
     supported_source_roles: tuple[str, ...] = attrs.field(converter=_roles)
     max_sources: int = attrs.field(converter=_ceiling)
     max_routes: int = attrs.field(converter=_ceiling)
     max_actions: int = attrs.field(converter=_ceiling)
-    extension_slots: tuple[str, ...] | None = attrs.field(default=None, converter=_slots)
+    extension_slots: tuple[str, ...] | None = attrs.field(default=None, converter=optional(_slots))
 
 
 @attrs.frozen(kw_only=True)
 class ExtensionManifest:
     """What a Strategy extension declares: its target Strategy type (or ``*``) and slot."""
 
-    api_version: str = attrs.field(
-        default=API_VERSION,
-        validator=constant(API_VERSION, "api-version-unsupported", "apiVersion"),
-    )
-    kind: Kind = attrs.field(
-        default="strategy-extension",
-        validator=constant("strategy-extension", "kind-mismatch", "kind"),
-    )
+    api_version: str = constant(API_VERSION, "api-version-unsupported", "apiVersion")
+    kind: Kind = constant("strategy-extension", "kind-mismatch", "kind")  # noqa: RUF009 - it is a field
     type_id: str = attrs.field(converter=read_type_id)
     package_name: str = attrs.field(converter=read_package_name)
     strategy_type_id: str = attrs.field(converter=_role)
     slot: str = attrs.field(converter=_slot)
-    deterministic: bool = attrs.field(
-        validator=constant(True, "deterministic-required", "deterministic")
-    )
+    deterministic: bool = constant(True, "deterministic-required", "deterministic", required=True)
 
     def __attrs_post_init__(self) -> None:
         """Refuse a wildcard target for a slot that only one Strategy knows."""

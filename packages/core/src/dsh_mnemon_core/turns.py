@@ -51,13 +51,6 @@ class _Turn:
     cancel: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
 
 
-@attrs.define(kw_only=True, eq=False)
-class _Retained:
-    view: View
-    lease: Lease
-    holders: int = 0
-
-
 class TurnManager:
     """Turns over one generation host.
 
@@ -70,7 +63,7 @@ class TurnManager:
         self._host = host
         self._tasks = tasks
         self._turns: dict[str, _Turn] = {}  # in the order in which they were pinned
-        self._retained: dict[str, _Retained] = {}
+        self._retained: dict[Lease, View] = {}
 
     def turn(self, turn_id: str) -> TurnContext | None:
         """Return the pinned turn with this id."""
@@ -190,25 +183,15 @@ class TurnManager:
         Raises:
             TurnError: ``view-not-pinned``.
         """
-        retained = self._retained.get(view_id)
-        if retained is None:
-            view = self._view(view_id)
-            lease = self._host.acquire(view.runtime_generation)
-            retained = self._retained[view_id] = _Retained(view=view, lease=lease)
-        retained.holders += 1
-        held = [retained]
+        view = self._view(view_id)
+        lease = self._host.acquire(view.runtime_generation)
+        self._retained[lease] = view
 
         def release() -> None:
-            while held:
-                self._release_view(view_id, held.pop())
+            self._retained.pop(lease, None)
+            lease.release()
 
         return release
-
-    def _release_view(self, view_id: str, retained: _Retained) -> None:
-        retained.holders -= 1
-        if not retained.holders and self._retained.get(view_id) is retained:
-            del self._retained[view_id]
-            retained.lease.release()
 
     async def execute_route(self, turn_id: str, route_id: str, input: Any) -> Evidence:
         """Execute a route of a turn's View under an operation lease; see the engine's errors.
@@ -240,9 +223,8 @@ class TurnManager:
         """Abort preparations and release every pin and retained View."""
         for turn_id in tuple(self._turns):
             self.end_turn(turn_id)
-        retained, self._retained = self._retained, {}
-        for item in retained.values():
-            item.lease.release()
+        while self._retained:
+            self._retained.popitem()[0].release()
 
     def _pinned(self, turn_id: str) -> TurnContext:
         context = self.turn(turn_id)
@@ -251,12 +233,11 @@ class TurnManager:
         return context
 
     def _view(self, view_id: str) -> View:
-        for turn in self._turns.values():
-            if turn.context and turn.context.view.id == view_id:
-                return turn.context.view
-        if view_id in self._retained:
-            return self._retained[view_id].view
-        raise TurnError("view-not-pinned", f"{view_id} is neither pinned nor retained")
+        pinned = [turn.context.view for turn in self._turns.values() if turn.context]
+        views = {view.id: view for view in (*self._retained.values(), *pinned)}
+        if view_id not in views:
+            raise TurnError("view-not-pinned", f"{view_id} is neither pinned nor retained")
+        return views[view_id]
 
 
 def _read_id(turn_id: str) -> str:

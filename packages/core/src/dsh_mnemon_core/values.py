@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date, time, timedelta
 from numbers import Number
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
@@ -20,7 +20,6 @@ from dsh_mnemon_core.errors import InputError
 
 __all__ = (
     "FrozenDict",
-    "Json",
     "JsonObject",
     "assert_json",
     "canonical",
@@ -30,9 +29,6 @@ __all__ = (
     "json_equal",
     "thaw",
 )
-
-Json: TypeAlias = Any
-"""A JSON-safe value; checked at run time, not by the type checker."""
 
 JsonObject: TypeAlias = Mapping[str, Any]
 """A JSON-safe mapping."""
@@ -63,63 +59,47 @@ class FrozenDict(dict[str, Any]):
         """Hash by content, so that values holding frozen JSON stay hashable."""
         return hash(frozenset(self.items()))
 
-    def __copy__(self) -> FrozenDict:
+    def __copy__(self, _memo: object = None) -> FrozenDict:
         """Return itself: a frozen value needs no copy."""
         return self
 
-    def __deepcopy__(self, _memo: object) -> FrozenDict:
-        """Return itself: a frozen value needs no copy."""
-        return self
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
         """Pickle through a plain dict, because item assignment is refused."""
         return (FrozenDict, (dict(self),))
 
 
-def _scalar(value: object, label: str) -> bool:
-    """Return whether ``value`` is an acceptable scalar; raise where it is a bad one."""
-    if value is None or value is True or value is False:
-        return True
-    if isinstance(value, str):
-        well_formed(value, label)
-        return True
-    if isinstance(value, (int, float)):
-        if isinstance(value, float) and not math.isfinite(value):
-            raise InputError("json-non-finite", f"{label} must be a finite number")
-        if isinstance(value, int) and abs(value) > _MAX_INTEGER:
-            raise InputError("json-non-json-value", f"{label} is an integer beyond 2^53-1")
-        return True
-    return False
-
-
-def _children(value: object, label: str) -> Iterator[tuple[str, object]]:
-    """Yield ``(key, item)`` of a container, without keys for a list; raise where it is none."""
-    if isinstance(value, Mapping):
-        for key, item in cast("Mapping[object, object]", value).items():
-            if not isinstance(key, str):
-                raise InputError("json-non-json-object", f"{label} has a key that is no string")
-            yield well_formed(key, label), item
-    elif isinstance(value, (list, tuple)):
-        for item in cast("list[object]", value):
-            yield "", item
-    elif isinstance(value, _NO_OBJECTS) or callable(value):
-        raise InputError("json-non-json-value", f"{label} is not a JSON value")
-    else:
-        raise InputError(
-            "json-non-json-object", f"{label} is a {type(value).__name__}, not a JSON value"
-        )
-
-
 def _walk(value: object, label: str, depth: int, ancestors: tuple[int, ...]) -> Any:
+    """Check one node and return its frozen copy."""
     if depth > MAX_DEPTH:
         raise InputError("json-too-deep", f"{label} is nested deeper than {MAX_DEPTH} levels")
-    if _scalar(value, label):
+    if isinstance(value, str):
+        return well_formed(value, label)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError("json-non-finite", f"{label} must be a finite number")
+    if isinstance(value, int) and abs(value) > _MAX_INTEGER:
+        raise InputError("json-non-json-value", f"{label} is an integer beyond 2^53-1")
+    if value is None or isinstance(value, (int, float)):
         return value
     if id(value) in ancestors:
         raise InputError("json-cycle", f"{label} contains itself")
-    inside = (*ancestors, id(value))
-    frozen = [(key, _walk(item, label, depth + 1, inside)) for key, item in _children(value, label)]
-    return FrozenDict(frozen) if isinstance(value, Mapping) else tuple(item for _, item in frozen)
+    inside = (label, depth + 1, (*ancestors, id(value)))
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).items()
+        return FrozenDict((_key(key, label), _walk(item, *inside)) for key, item in items)
+    if isinstance(value, (list, tuple)):
+        return tuple(_walk(item, *inside) for item in cast("list[object]", value))
+    if isinstance(value, _NO_OBJECTS) or callable(value):
+        raise InputError("json-non-json-value", f"{label} is not a JSON value")
+    name = type(value).__name__
+    raise InputError("json-non-json-object", f"{label} is a {name}, not a JSON value")
+
+
+def _key(key: object, label: str) -> str:
+    if not isinstance(key, str):
+        raise InputError("json-non-json-object", f"{label} has a key that is no string")
+    return well_formed(key, label)
 
 
 def assert_json(value: object, label: str = "value") -> None:

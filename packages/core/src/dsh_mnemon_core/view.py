@@ -23,6 +23,7 @@ __all__ = (
     "SourcePresentation",
     "View",
     "ViewConsistency",
+    "ViewOperation",
     "ViewReference",
     "ViewRoute",
 )
@@ -115,19 +116,25 @@ class Contribution:
 
 
 @attrs.frozen(kw_only=True)
-class ViewRoute:
+class ViewOperation:
+    """What an offered route and an offered action have in common."""
+
+    id: str
+    source_instance_key: str
+    description: str
+    capability: Capability
+    input_schema: Any
+
+
+@attrs.frozen(kw_only=True)
+class ViewRoute(ViewOperation):
     """An offered read; ``id`` is ``<sourceInstanceKey>/<sourceRouteId>``.
 
     ``max_calls`` counts dispatched reads per executing turn; ``max_results`` and
     ``max_characters`` bound one read (items, characters).
     """
 
-    id: str
-    source_instance_key: str
     source_route_id: str
-    description: str
-    capability: Capability
-    input_schema: Any
     read_grant_id: str
     max_calls: int
     max_results: int
@@ -135,15 +142,10 @@ class ViewRoute:
 
 
 @attrs.frozen(kw_only=True)
-class ActionOffer:
+class ActionOffer(ViewOperation):
     """An offered change; ``id`` is ``<sourceInstanceKey>/<sourceActionId>``. Not permission."""
 
-    id: str
-    source_instance_key: str
     source_action_id: str
-    description: str
-    capability: Capability
-    input_schema: Any
     authority: str | None = None
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import attrs
 
-from dsh_mnemon_core.view import ActionOffer, Fragment, Guidance, View, ViewRoute
+from dsh_mnemon_core.view import Fragment, Guidance, View, ViewOperation
 from dsh_mnemon_core.wire import to_wire
 
 __all__ = ("Wake", "WakeSection", "create_wake")
@@ -104,14 +104,14 @@ def _section(fragment: Fragment) -> WakeSection:
 
 def _tools(view: View, bound: Mapping[str, str]) -> list[str]:
     """Return bound tool names, each once, routes before actions."""
-    operations: Sequence[ViewRoute | ActionOffer] = (*view.routes, *view.action_offers)
+    operations: Sequence[ViewOperation] = (*view.routes, *view.action_offers)
     return list(dict.fromkeys(bound[item.id] for item in operations if item.id in bound))
 
 
 def _envelope(view: View, bound: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return one entry per Source that has a cover or an operation without a named tool."""
     entries: list[dict[str, Any]] = []
-    owners: Sequence[Fragment | ViewRoute | ActionOffer] = (
+    owners: Sequence[Fragment | ViewOperation] = (
         *view.projection,
         *view.routes,
         *view.action_offers,
@@ -129,7 +129,7 @@ def _envelope(view: View, bound: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _unbound(
-    operations: Sequence[ViewRoute | ActionOffer], key: str, bound: Mapping[str, str]
+    operations: Sequence[ViewOperation], key: str, bound: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     return [
         {

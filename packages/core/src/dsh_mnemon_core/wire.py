@@ -2,14 +2,13 @@
 
 Python attributes are the snake_case forms of the wire keys. An optional attribute is ``None`` when
 unset and is then left out (spec/core.md §4); an ``extra`` mapping, where a class has one, holds
-fields its contract does not name and stands beside the named ones on the wire. A field whose key is
-spelled otherwise says so in its metadata: ``attrs.field(metadata={"wire": "created_at"})``.
+fields its contract does not name and stands beside the named ones on the wire.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin
@@ -33,10 +32,9 @@ def wire_name(attribute: str) -> str:
     return head + "".join(part.capitalize() for part in tail)
 
 
-def nearest(name: str, known: object) -> str:
+def nearest(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` for the nearest known name, or an empty string."""
-    names = [str(item) for item in cast("list[object]", known)]
-    match = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    match = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" (did you mean {match[0]!r}?)" if match else ""
 
 
@@ -46,7 +44,7 @@ def _keys(cls: type[Any]) -> tuple[tuple[str, str, bool, bool], ...]:
     return tuple(
         (
             field.name,
-            field.metadata.get("wire") or wire_name(field.name),
+            wire_name(field.name),
             field.default is attrs.NOTHING,
             field.default is None,
         )

@@ -37,10 +37,13 @@ Trace: TypeAlias = list[str]
 def raw(cls: type[Any], values: Mapping[str, Any]) -> Any:
     """Build an attrs value from wire keys without judging it, for malformed answers.
 
-    Unknown keys go to ``extra`` where the class has one and are dropped elsewhere.
+    Unknown keys go to ``extra`` where the class has one and are dropped elsewhere; a required key
+    that is missing is ``None``.
     """
-    names = {wire_name(field.name): field.name for field in attrs.fields(cls)}
-    known = {names[key]: item for key, item in values.items() if key in names}
+    fields = attrs.fields(cls)
+    names = {wire_name(field.name): field.name for field in fields}
+    known: dict[str, Any] = {f.name: None for f in fields if f.default is attrs.NOTHING}
+    known |= {names[key]: item for key, item in values.items() if key in names}
     if "extra" in names:
         known["extra"] = {key: item for key, item in values.items() if key not in names}
     return cls(**known)

@@ -15,27 +15,19 @@ from dsh_mnemon_core._engine.registry import (
     InstalledStrategy,
     Snapshot,
 )
-from dsh_mnemon_core.checks import integer
+from dsh_mnemon_core.checks import defaulted, integer
 from dsh_mnemon_core.errors import CompositionRejected
 from dsh_mnemon_core.instant import utc_now
 from dsh_mnemon_core.strategy import ANY
 from dsh_mnemon_core.view import Diagnostic
 
 
-def _timeout(value: object) -> int:
-    return integer(value, "sourceTimeoutMs", 1, 300_000)
-
-
-def _no_configuration(_source: InstalledSource) -> Mapping[str, Any]:
+def _nothing(_source: InstalledSource) -> Mapping[str, Any]:
     return {}
 
 
 def _no_ceiling(_source: InstalledSource) -> Sequence[str] | None:
     return None
-
-
-def _no_secrets(_source: InstalledSource) -> Mapping[str, SecretStr]:
-    return {}
 
 
 @attrs.frozen(kw_only=True)
@@ -56,10 +48,10 @@ class GenerationOptions:
     strategy_instance_key: str | None = None
     strategy_type_id: str | None = None
     strategy_fallback: Literal["reject", "sole-strategy"] = "reject"
-    source_timeout_ms: int = attrs.field(default=10_000, converter=_timeout)
-    source_configuration: Callable[[InstalledSource], Mapping[str, Any]] = _no_configuration
+    source_timeout_ms: int = defaulted(integer, "sourceTimeoutMs", 1, 300_000, default=10_000)
+    source_configuration: Callable[[InstalledSource], Mapping[str, Any]] = _nothing
     source_capabilities: Callable[[InstalledSource], Sequence[str] | None] = _no_ceiling
-    source_secrets: Callable[[InstalledSource], Mapping[str, SecretStr]] = _no_secrets
+    source_secrets: Callable[[InstalledSource], Mapping[str, SecretStr]] = _nothing
     now: Callable[[], datetime] = utc_now
 
 

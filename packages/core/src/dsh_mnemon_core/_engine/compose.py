@@ -15,6 +15,7 @@ from dsh_mnemon_core._engine.proposal import (
     propose,
     sorted_diagnostics,
 )
+from dsh_mnemon_core.checks import at_most, distinct
 from dsh_mnemon_core.errors import ViewRejected
 from dsh_mnemon_core.instant import iso_utc
 from dsh_mnemon_core.scope import ViewBudget, ViewRequest
@@ -58,11 +59,15 @@ def _assemble(
 ) -> View:
     present = [item for item in projected if item.outage is None]
     fragments = tuple(f for item in present for f in item.contribution.fragments)
-    if sum(len(f.text) for f in fragments) > request.budget.max_projection_characters:
-        raise ViewRejected("projection-over-budget", "all fragments together exceed the budget")
+    at_most(
+        sum(len(f.text) for f in fragments),
+        request.budget.max_projection_characters,
+        "characters projected",
+        "projection-over-budget",
+        kind=ViewRejected,
+    )
     grants = tuple(g for item in present if (g := item.contribution.read_grant) is not None)
-    if len({grant.id for grant in grants}) < len(grants):
-        raise ViewRejected("grant-duplicated", "two Sources returned the same grant id")
+    distinct([g.id for g in grants], "the View", kind=ViewRejected, code="grant-duplicated")
     failed = [item.diagnostic for item in known] + [item.outage for item in projected]
     diagnostics = sorted_diagnostics([*failed, *proposal.diagnostics])
     strategy = generation.selection.strategy
@@ -167,7 +172,7 @@ def _offers(item: Projected) -> tuple[ActionOffer, ...]:
 
 def _consistency(known: Sequence[Known], present: Sequence[Projected]) -> ViewConsistency:
     """Name the consistency the Sources of the View share, and every installed revision (§4.8)."""
-    modes = {item.chosen.known.live.record.definition.manifest.consistency for item in present}
+    modes = {item.chosen.known.live.manifest.consistency for item in present}
     revisions = {item.live.key: item.available.revision for item in known}
     return ViewConsistency(
         mode=modes.pop() if len(modes) == 1 else "mixed",

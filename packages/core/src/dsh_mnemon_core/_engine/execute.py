@@ -12,7 +12,7 @@ from dsh_mnemon_core._engine.foreign import calling
 from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.outcome import admit_evidence, check_receipt
 from dsh_mnemon_core._engine.schema import check_input
-from dsh_mnemon_core.checks import integer
+from dsh_mnemon_core.checks import integer, same
 from dsh_mnemon_core.errors import (
     AuthorityError,
     BudgetExhausted,
@@ -137,8 +137,13 @@ async def execute_action(
 
 def _check_view(generation: Generation, view: View) -> None:
     generation.check_open()
-    if view.runtime_generation != generation.id:
-        raise LifecycleError("generation-mismatch", "the View belongs to another generation")
+    same(
+        view.runtime_generation,
+        generation.id,
+        "generation of the View",
+        "generation-mismatch",
+        kind=LifecycleError,
+    )
 
 
 def _grant(view: View, source_key: str, grant_id: str | None) -> ReadGrant | None:
@@ -219,5 +224,6 @@ async def _dispatch(read: _Read, frozen: Any, limits: ReadLimits | None) -> Evid
     request = QueryRequest(view=read.view.reference(), route=route, grant=read.grant, input=frozen)
     with calling(SourceFault, "source-query-raised", f"{route.id} failed"):
         evidence = await read.runtime.query(request)
-    now = read.generation.options.now()
-    return admit_evidence(evidence, read.view, route, read.grant.consistency, now)
+    return admit_evidence(
+        evidence, read.view, route, read.grant.consistency, read.generation.options.now()
+    )

@@ -7,9 +7,10 @@ from typing import get_args
 
 import attrs
 
+from dsh_mnemon_core._engine.foreign import judging
 from dsh_mnemon_core._engine.generation import Generation, LiveSource
-from dsh_mnemon_core._engine.reading import Outage, read_each
-from dsh_mnemon_core.checks import distinct, text
+from dsh_mnemon_core._engine.reading import read_each
+from dsh_mnemon_core.checks import one_of, same, subset, text
 from dsh_mnemon_core.errors import ViewRejected
 from dsh_mnemon_core.identity import read_capability
 from dsh_mnemon_core.scope import Capability, OperationScope
@@ -67,21 +68,18 @@ async def read_facts(
 
 
 def _known(
-    live: LiveSource, answer: SourceFacts | Outage, ceiling: Sequence[Capability] | None
+    live: LiveSource, answer: SourceFacts | Diagnostic, ceiling: Sequence[Capability] | None
 ) -> Known:
-    if isinstance(answer, Outage):
-        facts, diagnostic = _silent(live), answer.diagnostic
-    else:
-        facts, diagnostic = check_facts(live, answer), None
-    return Known(live=live, available=_available(live, facts, ceiling), diagnostic=diagnostic)
+    outage = answer if isinstance(answer, Diagnostic) else None
+    facts = _silent(live) if isinstance(answer, Diagnostic) else check_facts(live, answer)
+    return Known(live=live, available=_available(live, facts, ceiling), diagnostic=outage)
 
 
 def _silent(live: LiveSource) -> SourceFacts:
-    manifest = live.record.definition.manifest
     return SourceFacts(
         source_instance_key=live.key,
-        source_type_id=manifest.type_id,
-        role=manifest.role,
+        source_type_id=live.manifest.type_id,
+        role=live.manifest.role,
         availability="unavailable",
         revision=UNAVAILABLE,
     )
@@ -91,45 +89,46 @@ def check_facts(live: LiveSource, facts: SourceFacts) -> SourceFacts:
     """Judge facts against their manifest (§8 step 3) and return them normalized.
 
     Raises:
-        MnemonError: With one of the facts codes of §23.
+        ViewRejected: With one of the facts codes of §23, or of a value that is wrong.
     """
-    manifest = live.record.definition.manifest
-    _equal(facts.source_instance_key, live.key, "facts-instance-mismatch")
-    _equal(facts.source_type_id, manifest.type_id, "facts-type-mismatch")
-    _equal(facts.role, manifest.role, "facts-role-mismatch")
-    if facts.availability not in get_args(Availability):
-        raise ViewRejected("facts-availability-unsupported", f"{live.key}: unknown availability")
-    capabilities = tuple(read_capability(name) for name in facts.capabilities)
-    _within(live, capabilities, manifest.capabilities, "facts-capability-expanded")
-    routes = [route.id for route in manifest.routes]
-    _within(live, facts.route_ids, routes, "facts-route-undeclared")
-    actions = [action.id for action in manifest.actions]
-    _within(live, facts.action_ids, actions, "facts-action-undeclared")
-    return attrs.evolve(
-        facts,
-        revision=text(facts.revision, "facts revision", 500, kind=ViewRejected),
-        capabilities=capabilities,
-        hints=json_clone(facts.hints, "facts hints"),
-    )
-
-
-def _equal(given: object, expected: str, code: str) -> None:
-    if given != expected:
-        raise ViewRejected(code, f"facts of {expected} say {given!r}")
-
-
-def _within(live: LiveSource, given: Sequence[str], declared: Sequence[str], code: str) -> None:
-    distinct(given, f"facts of {live.key}", kind=ViewRejected)
-    for name in given:
-        if name not in declared:
-            raise ViewRejected(code, f"{live.key} offers {name!r}, which its manifest lacks")
+    with judging(ViewRejected, "facts-malformed", f"facts of {live.key}"):
+        manifest = live.manifest
+        same(facts.source_instance_key, live.key, "instance key", "facts-instance-mismatch")
+        same(facts.source_type_id, manifest.type_id, "type id", "facts-type-mismatch")
+        same(facts.role, manifest.role, "role", "facts-role-mismatch")
+        one_of(
+            facts.availability,
+            get_args(Availability),
+            "availability",
+            "facts-availability-unsupported",
+        )
+        capabilities = tuple(read_capability(name) for name in facts.capabilities)
+        subset(capabilities, manifest.capabilities, "capability", "facts-capability-expanded")
+        subset(
+            facts.route_ids,
+            [item.id for item in manifest.routes],
+            "route",
+            "facts-route-undeclared",
+        )
+        subset(
+            facts.action_ids,
+            [item.id for item in manifest.actions],
+            "action",
+            "facts-action-undeclared",
+        )
+        return attrs.evolve(
+            facts,
+            revision=text(facts.revision, "facts revision", 500),
+            capabilities=capabilities,
+            hints=json_clone(facts.hints, "facts hints"),
+        )
 
 
 def _available(
     live: LiveSource, facts: SourceFacts, ceiling: Sequence[Capability] | None
 ) -> AvailableSource:
     """Apply the Host ceiling and intersect with the manifest (§4.5, §8 step 4)."""
-    manifest = live.record.definition.manifest
+    manifest = live.manifest
     permitted = manifest.capabilities if ceiling is None else ceiling
     capabilities: tuple[Capability, ...] = tuple(
         name for name in facts.capabilities if name in permitted

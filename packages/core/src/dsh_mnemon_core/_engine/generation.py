@@ -18,7 +18,7 @@ from dsh_mnemon_core._engine.registry import InstalledSource, Snapshot, check_sn
 from dsh_mnemon_core.errors import CompositionRejected, LifecycleError, MnemonError
 from dsh_mnemon_core.identity import read_capability
 from dsh_mnemon_core.scope import Capability
-from dsh_mnemon_core.source import Disposes, SourceContext, SourceRuntime
+from dsh_mnemon_core.source import Disposes, SourceContext, SourceManifest, SourceRuntime
 from dsh_mnemon_core.strategy import StrategyTurn
 from dsh_mnemon_core.values import canonical, digest
 from dsh_mnemon_core.wire import to_wire
@@ -42,6 +42,11 @@ class LiveSource:
         """The instance key."""
         return self.record.instance_key
 
+    @property
+    def manifest(self) -> SourceManifest:
+        """What it declares."""
+        return self.record.definition.manifest
+
 
 @attrs.define(eq=False)
 class Ledger:
@@ -53,7 +58,7 @@ class Ledger:
 
 @attrs.define(eq=False)
 class Generation:
-    """One composed set of runtimes. Everything but ``open`` and the ledgers is fixed."""
+    """One composed set of runtimes. All but ``open``, ``leases`` and the ledgers is fixed."""
 
     id: str
     snapshot: Snapshot
@@ -61,6 +66,7 @@ class Generation:
     selection: Selection
     sources: tuple[LiveSource, ...]
     open: bool = True
+    leases: int = 0
     ledgers: WeakKeyDictionary[object, Ledger] = attrs.field(
         factory=WeakKeyDictionary[object, Ledger]
     )
@@ -82,11 +88,6 @@ class Generation:
         """Raise `LifecycleError` ``generation-disposed`` once closed."""
         if not self.open:
             raise LifecycleError("generation-disposed", "this generation has been disposed")
-
-    async def dispose(self) -> list[Exception]:
-        """Close and dispose the Source runtimes; return what failed."""
-        self.open = False
-        return await dispose_sources(self.sources)
 
 
 async def dispose_sources(sources: tuple[LiveSource, ...]) -> list[Exception]:
@@ -135,9 +136,9 @@ def _create(record: InstalledSource, options: GenerationOptions) -> LiveSource:
     with calling(CompositionRejected, "source-factory-raised", f"creating {key} failed"):
         # Whatever can fail comes before the factory, so that no runtime is lost undisposed.
         permitted = options.source_capabilities(record)
-        ceiling: tuple[Capability, ...] | None = None
-        if permitted is not None:
-            ceiling = tuple(read_capability(name) for name in permitted)
+        ceiling: tuple[Capability, ...] | None = (
+            None if permitted is None else tuple(read_capability(name) for name in permitted)
+        )
         context = SourceContext(
             source_instance_key=key,
             provenance=record.provenance,

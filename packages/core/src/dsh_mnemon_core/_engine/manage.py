@@ -11,7 +11,7 @@ from dsh_mnemon_core._engine.facts import UNAVAILABLE, Known, read_facts
 from dsh_mnemon_core._engine.foreign import calling, judging
 from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.proposal import sorted_diagnostics
-from dsh_mnemon_core.checks import identifier, text
+from dsh_mnemon_core.checks import identifier, one_of, text
 from dsh_mnemon_core.errors import ContractError, ManagementError, SourceFault
 from dsh_mnemon_core.identity import read_instance_key
 from dsh_mnemon_core.scope import OperationScope
@@ -31,13 +31,9 @@ async def management_catalog(generation: Generation, scope: OperationScope) -> d
     known = await read_facts(generation, scope, "management.catalog", ceilings=False)
     return {
         "generationId": generation.id,
-        "sources": [_row(item) for item in known if _descriptor(item) is not None],
+        "sources": [_row(item) for item in known if item.live.manifest.management is not None],
         "diagnostics": [to_wire(d) for d in sorted_diagnostics(i.diagnostic for i in known)],
     }
-
-
-def _descriptor(item: Known) -> Any:
-    return item.live.record.definition.manifest.management
 
 
 def _row(item: Known) -> dict[str, Any]:
@@ -45,12 +41,12 @@ def _row(item: Known) -> dict[str, Any]:
     row = {
         "sourceInstanceKey": source.source_instance_key,
         "sourceTypeId": source.source_type_id,
-        "packageName": item.live.record.definition.manifest.package_name,
+        "packageName": item.live.manifest.package_name,
         "role": source.role,
         "availability": source.availability,
         "revision": source.revision,
         "capabilities": list(source.capabilities),
-        "management": to_wire(_descriptor(item)),
+        "management": to_wire(item.live.manifest.management),
     }
     return row if source.hints is None else {**row, "hints": to_wire(source.hints)}
 
@@ -79,8 +75,13 @@ async def execute_management(
     """
     key = read_instance_key(request.source_instance_key, "source")
     operation = identifier(request.operation, "management operation", kind=ManagementError)
-    if request.mode not in ("read", "mutate"):
-        raise ManagementError("management-mode-unsupported", f"unknown mode {request.mode!r}")
+    one_of(
+        request.mode,
+        ("read", "mutate"),
+        "mode",
+        "management-mode-unsupported",
+        kind=ManagementError,
+    )
     if request.mode == "mutate" and (
         request.confirmed is not True or not (request.expected_revision or "").strip()
     ):
@@ -88,7 +89,7 @@ async def execute_management(
             "management-unconfirmed", "a mutation needs confirmation and the revision it changes"
         )
     source = generation.source(key)
-    described = source is not None and source.record.definition.manifest.management is not None
+    described = source is not None and source.manifest.management is not None
     if source is None or not described or not isinstance(source.runtime, Manages):
         raise ManagementError("management-unsupported", f"{key} has no management plane")
     sent = json_clone(request.input, "management input")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from types import NoneType
-from typing import cast
+from typing import cast, get_args
 
 import attrs
 
 from dsh_mnemon_core._engine.foreign import judging
-from dsh_mnemon_core.checks import optional_text, record, text, well_formed
+from dsh_mnemon_core.checks import one_of, optional_text, record, text, well_formed
 from dsh_mnemon_core.errors import EvidenceInvalid, ReceiptInvalid
-from dsh_mnemon_core.evidence import COMPLETIONS, STATUSES, Evidence, EvidenceItem, Receipt
+from dsh_mnemon_core.evidence import Completion, Evidence, EvidenceItem, Receipt, Status
 from dsh_mnemon_core.instant import iso_utc, parse_utc
 from dsh_mnemon_core.values import json_clone
 from dsh_mnemon_core.view import ActionOffer, View, ViewRoute
@@ -84,9 +84,9 @@ def check_receipt(receipt: Receipt, view: View, offer: ActionOffer) -> Receipt:
     """Check a Receipt's binding and that its claims agree (§10, D21); return it frozen.
 
     Raises:
-        ReceiptInvalid: With one of the receipt codes of §23.
+        ReceiptInvalid: With one of the receipt codes of §23, or that of the field that is wrong.
     """
-    with judging(ReceiptInvalid, "receipt-invalid", f"receipt for {offer.id}", keep_codes=False):
+    with judging(ReceiptInvalid, "receipt-invalid", f"receipt for {offer.id}"):
         bound = (receipt.view_id, receipt.offer_id, receipt.source_instance_key)
         if bound != (view.id, offer.id, offer.source_instance_key):
             raise ReceiptInvalid("receipt-unbound", f"receipt for {offer.id} is bound elsewhere")
@@ -101,10 +101,8 @@ def check_receipt(receipt: Receipt, view: View, offer: ActionOffer) -> Receipt:
 
 def _check_claims(receipt: Receipt) -> None:
     status, completion, stamp = receipt.status, receipt.completion, receipt.committed_at
-    if status not in STATUSES:
-        raise ReceiptInvalid("receipt-status-invalid", f"unknown receipt status {status!r}")
-    if completion not in COMPLETIONS:
-        raise ReceiptInvalid("receipt-completion-invalid", f"unknown completion {completion!r}")
+    one_of(status, get_args(Status), "status", "receipt-status-invalid")
+    one_of(completion, get_args(Completion), "completion", "receipt-completion-invalid")
     if completion == "committed":
         if status != "succeeded" or parse_utc(stamp) is None:
             raise ReceiptInvalid(

@@ -10,9 +10,17 @@ import attrs
 from dsh_mnemon_core._engine.foreign import judging
 from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.proposal import Chosen
-from dsh_mnemon_core._engine.reading import Outage, read_each
-from dsh_mnemon_core.checks import distinct, integer, optional_text, text, well_formed
-from dsh_mnemon_core.errors import ViewRejected
+from dsh_mnemon_core._engine.reading import read_each
+from dsh_mnemon_core.checks import (
+    at_most,
+    distinct,
+    integer,
+    optional_text,
+    same,
+    text,
+    well_formed,
+)
+from dsh_mnemon_core.errors import SourceReadFailure, ViewRejected
 from dsh_mnemon_core.scope import OperationScope
 from dsh_mnemon_core.source import ProjectRequest
 from dsh_mnemon_core.values import json_clone
@@ -69,12 +77,12 @@ async def project_sources(
     )
 
 
-def _judge(item: Chosen, answer: Contribution | Outage) -> Projected:
-    if not isinstance(answer, Outage):
+def _judge(item: Chosen, answer: Contribution | Diagnostic) -> Projected:
+    if not isinstance(answer, Diagnostic):
         return Projected(chosen=item, contribution=_validate(item, answer), outage=None)
     if item.required:
-        raise answer.error()
-    return Projected(chosen=item, contribution=Contribution(), outage=answer.diagnostic)
+        raise SourceReadFailure(answer.code, answer.message)
+    return Projected(chosen=item, contribution=Contribution(), outage=answer)
 
 
 def _validate(item: Chosen, contribution: Contribution) -> Contribution:
@@ -95,42 +103,34 @@ def _validate(item: Chosen, contribution: Contribution) -> Contribution:
 
 def _fragment(item: Chosen, fragment: Fragment) -> Fragment:
     key = item.known.live.key
-    if fragment.source_instance_key != key:
-        raise ViewRejected("fragment-source-mismatch", f"a fragment of {key} names another Source")
+    same(fragment.source_instance_key, key, "instance key", "fragment-source-mismatch")
     if not item.include_projection:
         raise ViewRejected("fragment-unrequested", f"{key} projects without being asked")
-    if fragment.mode != item.mode:
-        raise ViewRejected("fragment-mode-mismatch", f"{key} projects in the wrong mode")
+    same(fragment.mode, item.mode, "mode of a fragment", "fragment-mode-mismatch")
     given = cast("object", fragment.text)  # foreign: a text that is no string counts as empty
     content = given if isinstance(given, str) else ""
-    if len(content) > item.max_characters:
-        raise ViewRejected(
-            "fragment-over-budget",
-            f"{key} projects {len(content)} characters, at most {item.max_characters} were asked",
-        )
+    at_most(len(content), item.max_characters, "characters of a fragment", "fragment-over-budget")
     return Fragment(
-        id=text(fragment.id, "fragment id", 300, kind=ViewRejected),
+        id=text(fragment.id, "fragment id", 300),
         source_instance_key=key,
         mode=item.mode,
         text=well_formed(content, "fragment text"),
-        revision=text(fragment.revision, "fragment revision", 500, kind=ViewRejected),
+        revision=text(fragment.revision, "fragment revision", 500),
         provenance=json_clone(fragment.provenance, "fragment provenance"),
     )
 
 
 def _grant(item: Chosen, grant: ReadGrant) -> ReadGrant:
     key = item.known.live.key
-    if grant.source_instance_key != key:
-        raise ViewRejected("grant-source-mismatch", f"the grant of {key} names another Source")
-    consistency = item.known.live.record.definition.manifest.consistency
-    if grant.consistency != consistency:
-        raise ViewRejected("grant-consistency-mismatch", f"{key} is {consistency}, its grant not")
+    same(grant.source_instance_key, key, "instance key of the grant", "grant-source-mismatch")
+    consistency = item.known.live.manifest.consistency
+    same(grant.consistency, consistency, "its consistency", "grant-consistency-mismatch")
     return ReadGrant(
-        id=text(grant.id, "grant id", 300, kind=ViewRejected),
+        id=text(grant.id, "grant id", 300),
         source_instance_key=key,
-        schema=text(grant.schema, "grant schema", 300, kind=ViewRejected),
+        schema=text(grant.schema, "grant schema", 300),
         value=json_clone(grant.value, "grant value"),
-        revision=text(grant.revision, "grant revision", 500, kind=ViewRejected),
+        revision=text(grant.revision, "grant revision", 500),
         consistency=consistency,
     )
 

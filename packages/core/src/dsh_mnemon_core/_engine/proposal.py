@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import attrs
 
@@ -11,7 +11,15 @@ from dsh_mnemon_core._engine.facts import UNAVAILABLE, Known
 from dsh_mnemon_core._engine.foreign import calling, judging, plain
 from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.registry import InstalledExtension
-from dsh_mnemon_core.checks import distinct, identifier, integer, text
+from dsh_mnemon_core.checks import (
+    at_most,
+    identifier,
+    integer,
+    one_of,
+    same,
+    subset,
+    text,
+)
 from dsh_mnemon_core.errors import ViewRejected
 from dsh_mnemon_core.identity import read_instance_key
 from dsh_mnemon_core.scope import ViewRequest
@@ -28,7 +36,7 @@ from dsh_mnemon_core.values import canonical, json_clone, json_equal
 from dsh_mnemon_core.view import Diagnostic, Guidance, ProjectionMode, Reminders
 from dsh_mnemon_core.wire import to_wire
 
-T = TypeVar("T")
+Texts = TypeVar("Texts", Guidance, Reminders)
 
 _EXTENSION_LIMIT = 64_000
 """Characters of an extension value's canonical text."""
@@ -73,28 +81,25 @@ def collect_contributions(
     sources = tuple(item.available for item in known)
     active = generation.selection.extensions
 
-    def contributed(item: InstalledExtension) -> Any:
+    def ask(item: InstalledExtension) -> Any:
         raised = calling(ViewRejected, "extension-raised", f"{item.instance_key} failed")
         with judging(ViewRejected, "extension-malformed", item.instance_key), raised:
-            return plain(item.definition.contribute(request, sources))
+            return json_clone(plain(item.definition.contribute(request, sources)))
 
-    def ask() -> list[Any]:
-        answers = [contributed(item) for item in active]
-        with judging(ViewRejected, "extension-malformed", "contribution"):
-            return [json_clone(a, i.instance_key) for i, a in zip(active, answers, strict=True)]
-
-    first, second = ask(), ask()
+    first, second = [ask(item) for item in active], [ask(item) for item in active]
     contributions: list[ExtensionContribution] = []
     for item, value, again in zip(active, first, second, strict=True):
         if not json_equal(value, again):
             raise ViewRejected(
                 "extension-not-deterministic", f"{item.instance_key} answered differently twice"
             )
-        if len(canonical(value)) > _EXTENSION_LIMIT:
-            raise ViewRejected(
-                "extension-too-large",
-                f"{item.instance_key} contributes more than {_EXTENSION_LIMIT} characters",
-            )
+        at_most(
+            len(canonical(value)),
+            _EXTENSION_LIMIT,
+            f"characters contributed by {item.instance_key}",
+            "extension-too-large",
+            kind=ViewRejected,
+        )
         manifest = item.definition.manifest
         contributions.append(
             ExtensionContribution(
@@ -155,10 +160,12 @@ def _validate(
 ) -> Proposal:
     strategy = generation.selection.strategy
     manifest = strategy.definition.manifest
-    if spec.strategy_type_id != manifest.type_id:
-        raise ViewRejected("spec-type-mismatch", f"proposal is for {spec.strategy_type_id!r}")
-    _at_most(
-        len(spec.sources), min(manifest.max_sources, len(known)), "spec-too-many-sources", "Sources"
+    same(spec.strategy_type_id, manifest.type_id, "strategyTypeId", "spec-type-mismatch")
+    at_most(
+        len(spec.sources),
+        min(manifest.max_sources, len(known)),
+        "Sources",
+        "spec-too-many-sources",
     )
     by_key = {item.live.key: item for item in known}
     seen: set[str] = set()
@@ -168,22 +175,24 @@ def _validate(
         if item is not None:
             chosen.append(item)
     budget = request.budget
-    routes, actions = sum(len(c.routes) for c in chosen), sum(len(c.actions) for c in chosen)
-    _at_most(routes, min(manifest.max_routes, budget.max_routes), "spec-too-many-routes", "routes")
-    _at_most(
-        actions, min(manifest.max_actions, budget.max_actions), "spec-too-many-actions", "actions"
+    at_most(
+        sum(len(item.routes) for item in chosen),
+        min(manifest.max_routes, budget.max_routes),
+        "routes",
+        "spec-too-many-routes",
+    )
+    at_most(
+        sum(len(item.actions) for item in chosen),
+        min(manifest.max_actions, budget.max_actions),
+        "actions",
+        "spec-too-many-actions",
     )
     return Proposal(
         chosen=tuple(chosen),
         guidance=_guidance(spec.guidance),
-        explanation=text(spec.explanation, "explanation", 4000, kind=ViewRejected),
+        explanation=text(spec.explanation, "explanation", 4000),
         diagnostics=_notes(spec, strategy.instance_key),
     )
-
-
-def _at_most(count: int, limit: int, code: str, what: str) -> None:
-    if count > limit:
-        raise ViewRejected(code, f"the proposal has {count} {what}, at most {limit} are allowed")
 
 
 def _choose(
@@ -227,11 +236,8 @@ def _choose(
 
 
 def _offered(ids: Any, offered: Sequence[Any], code: str, key: str) -> tuple[Any, ...]:
-    names = distinct(tuple(ids or ()), f"selection of {key}", kind=ViewRejected)
     by_id = {item.id: item for item in offered}
-    for name in names:
-        if name not in by_id:
-            raise ViewRejected(code, f"{key} does not offer {name!r}")
+    names = subset(tuple(ids or ()), tuple(by_id), f"selection of {key}", code)
     return tuple(by_id[name] for name in names)
 
 
@@ -242,47 +248,38 @@ def _projection(
         return "routed", 1  # the grant still comes from project()
     if "project" not in item.available.capabilities:
         raise ViewRejected("spec-projection-unavailable", f"{item.live.key} cannot project")
-    ceiling = integer(
-        spec.max_characters, "projection maxCharacters", 1, 10_000_000, kind=ViewRejected
-    )
-    if spec.mode not in ("eager", "routed"):
-        raise ViewRejected("spec-projection-mode", f"{item.live.key}: unknown projection mode")
-    return spec.mode, min(ceiling, request.budget.max_projection_characters)
+    ceiling = integer(spec.max_characters, "projection maxCharacters", 1, 10_000_000)
+    known, label = get_args(ProjectionMode), f"projection mode of {item.live.key}"
+    mode: ProjectionMode = one_of(spec.mode, known, label, "spec-projection-mode")
+    return mode, min(ceiling, request.budget.max_projection_characters)
 
 
 def _guidance(value: object) -> Guidance | None:
-    guidance = _optional(value, Guidance)
-    if guidance is None:
+    reminders = _texts(getattr(value, "reminders", None), Reminders)
+    return _texts(value, Guidance, reminders=reminders)
+
+
+def _texts(value: object, cls: type[Texts], **judged: Any) -> Texts | None:
+    """Judge an optional value that holds texts, but for the fields ``judged`` already."""
+    if value is None:
         return None
-    texts = _texts(guidance, "protocol", "system", "routing")
-    reminders = _optional(guidance.reminders, Reminders)
-    if reminders is not None:
-        reminders = Reminders(**_texts(reminders, "read", "write", "both"))
-    return Guidance(**texts, reminders=reminders)
-
-
-def _optional(value: object, cls: type[T]) -> T | None:
-    if value is None or isinstance(value, cls):
-        return value
-    raise ViewRejected("spec-guidance-invalid", f"guidance needs {cls.__name__} there")
-
-
-def _texts(value: object, *names: str) -> dict[str, Any]:
-    given = {name: getattr(value, name) for name in names}
-    return {
-        name: text(item, f"guidance {name}", _GUIDANCE_LIMIT, kind=ViewRejected)
-        for name, item in given.items()
-        if item is not None
+    if not isinstance(value, cls):
+        raise ViewRejected("spec-guidance-invalid", f"guidance needs {cls.__name__} there")
+    texts: dict[str, Any] = {
+        name: text(item, f"guidance {name}", _GUIDANCE_LIMIT)
+        for name, item in attrs.asdict(value, recurse=False).items()
+        if item is not None and name not in judged
     }
+    return cls(**texts, **judged)
 
 
 def _notes(spec: ViewSpec, strategy_key: str) -> tuple[Diagnostic, ...]:
     notes = tuple(spec.diagnostics or ())
-    _at_most(len(notes), 16, "spec-too-many-diagnostics", "diagnostics")
+    at_most(len(notes), 16, "diagnostics", "spec-too-many-diagnostics")
     return tuple(
         Diagnostic(
-            code=identifier(note.code, "diagnostic code", kind=ViewRejected),
-            message=text(note.message, "diagnostic message", 300, kind=ViewRejected),
+            code=identifier(note.code, "diagnostic code"),
+            message=text(note.message, "diagnostic message", 300),
             contribution_instance_key=strategy_key,
         )
         for note in notes

@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, TypeAlias, TypeVar
 
 import anyio
-import attrs
 
 from dsh_mnemon_core._engine.foreign import judging
-from dsh_mnemon_core.errors import SourceReadFailure, ViewRejected
+from dsh_mnemon_core.errors import ViewRejected
 from dsh_mnemon_core.view import Diagnostic
 
 T = TypeVar("T")
@@ -20,17 +19,6 @@ J = TypeVar("J")
 Phase: TypeAlias = Literal["facts", "project"]
 
 
-@attrs.frozen
-class Outage:
-    """A read that failed or timed out; the exception's own text is dropped on purpose."""
-
-    diagnostic: Diagnostic
-
-    def error(self) -> SourceReadFailure:
-        """Return the error that rejects the View when the Source was required."""
-        return SourceReadFailure(self.diagnostic.code, self.diagnostic.message)
-
-
 async def read_each(
     items: Sequence[T],
     *,
@@ -38,7 +26,7 @@ async def read_each(
     phase: Phase,
     timeout_ms: int,
     read: Callable[[T], Awaitable[R]],
-    judge: Callable[[T, R | Outage], J],
+    judge: Callable[[T, R | Diagnostic], J],
 ) -> tuple[J, ...]:
     """Read every item at once, each under its own deadline.
 
@@ -48,7 +36,8 @@ async def read_each(
         phase: Which callback runs, for the codes.
         timeout_ms: Deadline of one callback.
         read: The callback.
-        judge: Turns one answer into a result as soon as it is there; its error ends all reads.
+        judge: Turns one answer, or the diagnostic of a read that failed or timed out, into a result
+            as soon as it is there; its error ends all reads.
 
     Returns:
         The results in the order of the items.
@@ -79,10 +68,10 @@ async def read_each(
     return tuple(results[index] for index in range(len(items)))
 
 
-async def _bounded(key: str, phase: Phase, timeout_ms: int, answer: Awaitable[R]) -> R | Outage:
+async def _bounded(key: str, phase: Phase, timeout_ms: int, answer: Awaitable[R]) -> R | Diagnostic:
     """Await one answer until the deadline; one that comes later, in whatever form, is late."""
     late = _outage(key, f"source-{phase}-timeout", f"{phase} took longer than {timeout_ms} ms")
-    result: R | Outage = _outage(key, f"source-{phase}-failed", f"{phase} failed")
+    result: R | Diagnostic = _outage(key, f"source-{phase}-failed", f"{phase} failed")
     with anyio.move_on_after(timeout_ms / 1000) as deadline:
         try:
             result = await answer
@@ -95,5 +84,6 @@ async def _bounded(key: str, phase: Phase, timeout_ms: int, answer: Awaitable[R]
     return late if deadline.cancel_called else result
 
 
-def _outage(key: str, code: str, what: str) -> Outage:
-    return Outage(Diagnostic(code=code, message=f"{key}: {what}.", contribution_instance_key=key))
+def _outage(key: str, code: str, what: str) -> Diagnostic:
+    """Name what failed; the exception's own text is dropped on purpose."""
+    return Diagnostic(code=code, message=f"{key}: {what}.", contribution_instance_key=key)

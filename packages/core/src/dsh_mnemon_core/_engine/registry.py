@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import attrs
 
-from dsh_mnemon_core.checks import distinct, optional_text
+from dsh_mnemon_core.checks import defaulted, distinct, one_of, optional_text, same
 from dsh_mnemon_core.errors import LifecycleError, RegistrationError
 from dsh_mnemon_core.identity import Kind, Provenance, read_instance_key
 from dsh_mnemon_core.plugin import Contributions, MemoryPlugin
@@ -19,10 +20,7 @@ from dsh_mnemon_core.strategy import ANY, ExtensionDefinition, StrategyDefinitio
 D = TypeVar("D", SourceDefinition, StrategyDefinition, ExtensionDefinition)
 
 _log = logging.getLogger(__name__)
-
-
-def _effective_digest(value: object) -> str | None:
-    return optional_text(value, "effectiveDigest", 500, kind=RegistrationError)
+_by_key = attrgetter("instance_key")
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -38,7 +36,9 @@ class Installed(Generic[D]):
 class InstalledSource(Installed[SourceDefinition]):
     """A Source in the registry; ``effective_digest`` covers its private dependencies."""
 
-    effective_digest: str | None = attrs.field(default=None, converter=_effective_digest)
+    effective_digest: str | None = defaulted(
+        optional_text, "effectiveDigest", 500, kind=RegistrationError
+    )
 
 
 InstalledStrategy: TypeAlias = Installed[StrategyDefinition]
@@ -101,14 +101,20 @@ def records(
                 ),
             }
 
-    sources = identify("source", contributions.sources)
-    strategies = identify("strategy", contributions.strategies)
-    extensions = identify("strategy-extension", contributions.strategy_extensions)
     described = [contributions.plugin] if contributions.plugin else []
     return Snapshot(
-        sources=tuple(InstalledSource(**i, effective_digest=effective_digest) for i in sources),
-        strategies=tuple(InstalledStrategy(**identity) for identity in strategies),
-        extensions=tuple(InstalledExtension(**identity) for identity in extensions),
+        sources=tuple(
+            InstalledSource(**identity, effective_digest=effective_digest)
+            for identity in identify("source", contributions.sources)
+        ),
+        strategies=tuple(
+            InstalledStrategy(**identity)
+            for identity in identify("strategy", contributions.strategies)
+        ),
+        extensions=tuple(
+            InstalledExtension(**identity)
+            for identity in identify("strategy-extension", contributions.strategy_extensions)
+        ),
         plugins=tuple(
             InstalledPlugin(instance_key=f"plugin:{entry_id}", entry_id=entry_id, descriptor=plugin)
             for plugin in described
@@ -125,10 +131,6 @@ def merge(base: Snapshot, batch: Snapshot, revision: int) -> Snapshot:
         extensions=tuple(sorted((*base.extensions, *batch.extensions), key=_by_key)),
         plugins=tuple(sorted((*base.plugins, *batch.plugins), key=_by_key)),
     )
-
-
-def _by_key(record: Any) -> str:
-    return str(record.instance_key)
 
 
 def _without(base: Snapshot, batch: Snapshot, revision: int) -> Snapshot:
@@ -154,24 +156,21 @@ def check_snapshot(snapshot: Snapshot) -> None:
     if type(snapshot.revision) is not int or snapshot.revision < 0:
         raise RegistrationError("revision-invalid", "the revision is a non-negative integer")
     for record in snapshot.contributors:
-        _check_record(record)
+        manifest = record.definition.manifest
+        read_instance_key(record.instance_key, manifest.kind)
+        same(
+            record.provenance.package_name,
+            manifest.package_name,
+            f"packageName of {record.instance_key}",
+            "provenance-mismatch",
+            kind=RegistrationError,
+        )
     _check_slots(snapshot.extensions)
     for keyed in (snapshot.contributors, snapshot.plugins):
         keys = [item.instance_key for item in keyed]
         distinct(keys, "the registry", kind=RegistrationError, code="instance-key-duplicated")
     for plugin in snapshot.plugins:
         _check_plugin(plugin, snapshot)
-
-
-def _check_record(record: Contributor) -> None:
-    manifest = record.definition.manifest
-    read_instance_key(record.instance_key, manifest.kind)
-    if record.provenance.package_name != manifest.package_name:
-        raise RegistrationError(
-            "provenance-mismatch",
-            f"{record.instance_key} comes from {record.provenance.package_name}, "
-            f"its manifest says {manifest.package_name}",
-        )
 
 
 def _check_slots(extensions: Sequence[InstalledExtension]) -> None:
@@ -193,38 +192,41 @@ def _check_plugin(plugin: InstalledPlugin, snapshot: Snapshot) -> None:
             "plugin-descriptor-orphan", f"{plugin.instance_key} describes no contribution"
         )
     for record in mine:
-        kind = record.definition.manifest.kind
-        if record.provenance.package_name != plugin.descriptor.package_name:
-            raise RegistrationError(
-                "plugin-package-mismatch",
-                f"{record.instance_key} comes from {record.provenance.package_name}, "
-                f"its descriptor from {plugin.descriptor.package_name}",
-            )
-        if kind not in plugin.descriptor.roles:
-            raise RegistrationError(
-                "plugin-role-undeclared", f"{record.instance_key} has undeclared role {kind}"
-            )
+        same(
+            record.provenance.package_name,
+            plugin.descriptor.package_name,
+            f"packageName of {record.instance_key}",
+            "plugin-package-mismatch",
+            kind=RegistrationError,
+        )
+        one_of(
+            record.definition.manifest.kind,
+            plugin.descriptor.roles,
+            f"role of {record.instance_key}",
+            "plugin-role-undeclared",
+            kind=RegistrationError,
+        )
 
 
 class Registry:
-    """The installed contributions and those who follow them."""
+    """The installed contributions and those who follow them.
+
+    Attributes:
+        snapshot: The latest snapshot.
+        closed: Whether nothing more may be installed or follow.
+    """
 
     def __init__(self) -> None:
-        self._snapshot = Snapshot()
+        self.snapshot = Snapshot()
+        self.closed = False
         self._listeners: list[Listener] = []
         self._depth = 0
-        self._settled = self._snapshot
-        self._closed = False
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The latest snapshot."""
-        return self._snapshot
+        self._settled = self.snapshot
 
     @property
     def settled(self) -> Snapshot:
         """The latest snapshot, or during a batch the one from before it."""
-        return self._settled if self._depth else self._snapshot
+        return self._settled if self._depth else self.snapshot
 
     def install(self, batch: Snapshot) -> Callable[[], None]:
         """Install one batch of records (§6.2) and notify.
@@ -237,27 +239,26 @@ class Registry:
                 `check_snapshot`; the registry is then untouched.
             LifecycleError: ``runtime-disposed``.
         """
-        if self._closed:
-            raise LifecycleError("runtime-disposed", "the memory runtime is closed")
+        self.check_open()
         if not batch.contributors:
             raise RegistrationError(
                 "contribution-empty", "a batch installs at least one Source, Strategy or extension"
             )
         present = {
-            item.instance_key for item in (*self._snapshot.contributors, *self._snapshot.plugins)
+            item.instance_key for item in (*self.snapshot.contributors, *self.snapshot.plugins)
         }
         for item in (*batch.contributors, *batch.plugins):
             if item.instance_key in present:
                 raise RegistrationError(
                     "instance-already-installed", f"{item.instance_key} is already installed"
                 )
-        candidate = merge(self._snapshot, batch, self._snapshot.revision + 1)
+        candidate = merge(self.snapshot, batch, self.snapshot.revision + 1)
         check_snapshot(candidate)
         self._publish(candidate)
 
         def dispose() -> None:
-            remaining = _without(self._snapshot, batch, self._snapshot.revision + 1)
-            if len(remaining.contributors) < len(self._snapshot.contributors):
+            remaining = _without(self.snapshot, batch, self.snapshot.revision + 1)
+            if len(remaining.contributors) < len(self.snapshot.contributors):
                 self._publish(remaining)
 
         return dispose
@@ -276,7 +277,7 @@ class Registry:
     def batch(self) -> Generator[None]:
         """Hold notifications back; one follows the outermost batch, also when it fails (§6.5)."""
         if self._depth == 0:
-            self._settled = self._snapshot
+            self._settled = self.snapshot
         self._depth += 1
         try:
             yield
@@ -284,12 +285,13 @@ class Registry:
             self._depth -= 1
             self._notify()
 
-    def close(self) -> None:
-        """Refuse further installations."""
-        self._closed = True
+    def check_open(self) -> None:
+        """Raise `LifecycleError` ``runtime-disposed`` once closed."""
+        if self.closed:
+            raise LifecycleError("runtime-disposed", "the memory runtime is closed")
 
     def _publish(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self._notify()
 
     def _notify(self) -> None:
@@ -297,7 +299,7 @@ class Registry:
             return
         for listener in tuple(self._listeners):
             try:
-                listener(self._snapshot)
+                listener(self.snapshot)
             except Exception:
                 # What was committed stays, and its disposer must reach the caller (§6.2).
                 _log.exception("a follower of the registry failed")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any, Literal, Self, TypeAlias
+from collections.abc import Callable
+from typing import Any, Literal, Self
 
 import anyio
 import attrs
@@ -23,9 +22,6 @@ from dsh_mnemon_core.errors import CompositionUnavailable, LifecycleError
 from dsh_mnemon_core.view import Diagnostic
 from dsh_mnemon_core.wire import to_wire
 
-Disposal: TypeAlias = Callable[[], Awaitable[list[Exception]]]
-"""Disposes Source runtimes and returns what failed."""
-
 
 @attrs.frozen(kw_only=True)
 class EvaluationReport:
@@ -40,19 +36,13 @@ class EvaluationReport:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-@attrs.define(eq=False)
-class _Record:
-    generation: Generation
-    leases: int = 0
-    disposing: bool = False
-
-
 class Lease:
     """A hold on one generation; release is idempotent, also as a context manager."""
 
-    def __init__(self, generation: Generation, release: Callable[[], None]) -> None:
+    def __init__(self, generation: Generation, drain: Callable[[Generation], None]) -> None:
         self.generation = generation
-        self._release: Callable[[], None] | None = release
+        self._drain: Callable[[Generation], None] | None = drain
+        generation.leases += 1
 
     @property
     def id(self) -> str:
@@ -61,9 +51,10 @@ class Lease:
 
     def release(self) -> None:
         """Give the hold back."""
-        release, self._release = self._release, None
-        if release is not None:
-            release()
+        drain, self._drain = self._drain, None
+        if drain is not None:
+            self.generation.leases -= 1
+            drain(self.generation)
 
     def __enter__(self) -> Self:
         return self
@@ -85,11 +76,11 @@ class GenerationHost:
         self.evaluation = EvaluationReport(
             state="incomplete",
             contribution_revision=0,
-            diagnostics=(_diagnostic("not-composed", "nothing has been composed yet"),),
+            diagnostics=(Diagnostic(code="not-composed", message="nothing has been composed yet"),),
         )
         self._tasks = tasks
-        self._records: dict[str, _Record] = {}
-        self._serving: _Record | None = None
+        self._generations: dict[str, Generation] = {}
+        self._serving: Generation | None = None
         self._pending = 0
         self._progress = anyio.Event()
         self._failures: list[Exception] = []
@@ -98,12 +89,12 @@ class GenerationHost:
     @property
     def serving_id(self) -> str | None:
         """Id of the serving generation."""
-        return self._serving.generation.id if self._serving else None
+        return self._serving.id if self._serving else None
 
     @property
     def draining_ids(self) -> tuple[str, ...]:
         """Ids of retired generations that are not drained yet, oldest first."""
-        return tuple(key for key, item in self._records.items() if item is not self._serving)
+        return tuple(key for key, item in self._generations.items() if item is not self._serving)
 
     def inspect(self) -> dict[str, Any]:
         """Return ``{servingGenerationId?, drainingGenerationIds, evaluation}`` as JSON."""
@@ -126,7 +117,9 @@ class GenerationHost:
             candidate = build_candidate(snapshot, self.options)
         except CandidateFailed as failed:
             self._discard(failed.created)
-            note = _diagnostic("composition-rejected", failed.cause.message, failed.cause.code)
+            note = Diagnostic(
+                code="composition-rejected", message=failed.cause.message, cause=failed.cause.code
+            )
             self._report(snapshot, "rejected", (note,))
             self._apply_removals(snapshot)
             return self.evaluation
@@ -151,16 +144,10 @@ class GenerationHost:
         """
         if self._disposed:
             raise LifecycleError("host-disposed", "this generation host has been disposed")
-        record = self._records.get(generation_id) if generation_id else self._serving
-        if record is None or record.disposing:
+        generation = self._generations.get(generation_id) if generation_id else self._serving
+        if generation is None or not generation.open:
             raise CompositionUnavailable(self.evaluation)
-        record.leases += 1
-
-        def release() -> None:
-            record.leases -= 1
-            self._drain(record)
-
-        return Lease(record.generation, release)
+        return Lease(generation, self._drain)
 
     async def idle(self) -> None:
         """Wait until no disposal runs."""
@@ -178,7 +165,7 @@ class GenerationHost:
         self._disposed = True
         self._retire()
         with anyio.CancelScope(shield=True):
-            while self._records or self._pending:
+            while self._generations or self._pending:
                 await self._progress.wait()
         if self._failures:
             raise ExceptionGroup("disposing generations failed", self._failures)
@@ -199,58 +186,48 @@ class GenerationHost:
         )
 
     def _serve(self, candidate: Generation) -> None:
-        known = self._records.get(candidate.id)
-        if known is not None and not known.disposing:
+        known = self._generations.get(candidate.id)
+        if known is not None and known.open:
             self._discard(candidate.sources)
-            record = known
-        else:
-            record = self._records[candidate.id] = _Record(candidate)
-        self._retire(record)
+            candidate = known
+        self._generations[candidate.id] = candidate
+        self._retire(candidate)
 
     def _apply_removals(self, snapshot: Snapshot) -> None:
         """Fail closed: what was removed must not serve new turns (§7, removal rule)."""
         installed = {item.instance_key for item in snapshot.contributors}
-        if self._serving and not self._serving.generation.used_keys() <= installed:
+        if self._serving and not self._serving.used_keys() <= installed:
             self._retire()
 
-    def _retire(self, successor: _Record | None = None) -> None:
+    def _retire(self, successor: Generation | None = None) -> None:
         """Let the successor, or nobody, serve; the generation that served drains."""
         retired, self._serving = self._serving, successor
         if retired is not None:
             self._drain(retired)
 
-    def _drain(self, record: _Record) -> None:
-        if record is self._serving or record.leases or record.disposing:
-            return
-        record.disposing = True
-        self._start(record.generation.dispose, record)
+    def _drain(self, generation: Generation) -> None:
+        if generation is not self._serving and not generation.leases and generation.open:
+            generation.open = False
+            self._discard(generation.sources, generation)
 
-    def _discard(self, sources: tuple[LiveSource, ...]) -> None:
-        if sources:
-            self._start(partial(dispose_sources, sources))
-
-    def _start(self, dispose: Disposal, record: _Record | None = None) -> None:
+    def _discard(self, sources: tuple[LiveSource, ...], owner: Generation | None = None) -> None:
+        """Start disposing of runtimes, after which the generation that had them is forgotten."""
         self._pending += 1
-        self._tasks.start_soon(self._run, dispose, record)
+        self._tasks.start_soon(self._dispose, sources, owner)
 
-    async def _run(self, dispose: Disposal, record: _Record | None) -> None:
+    async def _dispose(self, sources: tuple[LiveSource, ...], owner: Generation | None) -> None:
         with anyio.CancelScope(shield=True):
-            self._failures += await dispose()
-        if record is not None and self._records.get(record.generation.id) is record:
-            del self._records[record.generation.id]
+            self._failures += await dispose_sources(sources)
+        if owner is not None and self._generations.get(owner.id) is owner:
+            del self._generations[owner.id]
         self._pending -= 1
         self._progress.set()
         self._progress = anyio.Event()
 
 
-def _diagnostic(code: str, message: str, cause: str | None = None) -> Diagnostic:
-    return Diagnostic(code=code, message=message, cause=cause)
-
-
 def _missing(snapshot: Snapshot) -> tuple[Diagnostic, ...]:
-    missing: list[Diagnostic] = []
-    if not snapshot.sources:
-        missing.append(_diagnostic("missing-source", "no Source is installed"))
-    if not snapshot.strategies:
-        missing.append(_diagnostic("missing-strategy", "no main Strategy is installed"))
-    return tuple(missing)
+    needed = (
+        ("missing-source", "no Source is installed", snapshot.sources),
+        ("missing-strategy", "no main Strategy is installed", snapshot.strategies),
+    )
+    return tuple(Diagnostic(code=code, message=text) for code, text, there in needed if not there)
