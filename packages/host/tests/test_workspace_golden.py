@@ -12,7 +12,7 @@ _GOLDEN = json.loads(
 )
 
 
-@pytest.mark.parametrize("case", _GOLDEN["cases"], ids=lambda case: repr(case["input"]))
+@pytest.mark.parametrize("case", _GOLDEN["cases"])
 def test_workspace_id_golden(case):
     if "error" in case:
         with pytest.raises(InputError):

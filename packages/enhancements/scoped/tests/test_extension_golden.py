@@ -11,9 +11,10 @@ from dsh_mnemon_strategy_scoped import plugin, scoped_extension
 from dsh_mnemon_testing.golden import golden
 
 REQUEST = ViewRequest(scope=OperationScope(storage="custom"))
+GOLDEN = golden(Path(__file__).parent / "golden", "extensions")
 CASES = [
-    case
-    for case in golden(Path(__file__).parent / "golden", "extensions").cases
+    pytest.param(case, id=id_)
+    for case, id_ in zip(GOLDEN.cases, GOLDEN.ids(), strict=True)
     if case["name"].startswith("scoped/")
 ]
 
@@ -31,15 +32,14 @@ def contributed(given):
 
 
 def code_of(error):
-    """Return the code of a refusal; a configuration is refused with the code of its problem."""
+    """Return the code of a refusal; a configuration is refused with that of its first problem."""
     if isinstance(error, ConfigurationError):
-        [problem] = error.details["problems"]
-        return problem["code"]
+        return error.details["problems"][0]["code"]
     return error.code
 
 
 @pytest.mark.requirement("scoped:golden")
-@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+@pytest.mark.parametrize("case", CASES)
 def test_golden_contribution(case):
     expected = case["expect"]
     if "raises" in expected:

@@ -46,7 +46,7 @@ def request_of(case: dict[str, Any]) -> Request:
     allowed = options.get("allowedIds")
     return Request(
         query=case["input"]["query"],
-        limit=options.get("limit", 20),
+        limit=int(options.get("limit", 20)),
         include_archived=options.get("includeArchived", False),
         allowed=None if allowed is None else frozenset(allowed),
     )

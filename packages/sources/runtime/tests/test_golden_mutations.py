@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from dsh_mnemon_core.errors import MnemonError
 from dsh_mnemon_core.instant import iso_utc
-from dsh_mnemon_source_runtime._changes import Steps, state_of
+from dsh_mnemon_source_runtime._changes import State, Steps
 from dsh_mnemon_source_runtime._entries import read_branches
 from dsh_mnemon_source_runtime._format import decode
 from dsh_mnemon_source_runtime.actions import read_mutation
@@ -39,18 +39,19 @@ def numbered(cases: list[dict[str, Any]]) -> list[Any]:
 @pytest.mark.requirement("runtime:mutation:recorded")
 @pytest.mark.parametrize("case", numbered(MUTATIONS["cases"]))
 def test_a_mutation_has_the_recorded_result(case: dict[str, Any]) -> None:
-    state = state_of(entries_of(case["input"].get("entries", MUTATIONS["base"])))
+    state = State(entries_of(case["input"].get("entries", MUTATIONS["base"])))
     steps = Steps(
         limits=Limits(**MUTATIONS["limits"]),
         now=iso_utc(datetime.fromisoformat(MUTATIONS["now"])),
     )
     expected = case["expected"]
     if "error" in expected:
-        with pytest.raises(MnemonError):
+        with pytest.raises(MnemonError) as caught:
             steps.mutate(read_mutation(case["input"]["request"]))(state)
+        assert caught.value.code == expected["error"].get("code", caught.value.code)
         return
     change = steps.mutate(read_mutation(case["input"]["request"]))(state)
-    after = state if change.entries is None else state_of(change.entries)
+    after = state if change.entries is None else State(change.entries)
     assert change.answer == expected["result"]
     assert [entry.to_json() for entry in after.entries] == expected["entries"]
     assert after.revision == expected["revision"]

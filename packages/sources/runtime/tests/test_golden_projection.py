@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from dsh_mnemon_source_runtime import _render
-from dsh_mnemon_source_runtime._changes import state_of
+from dsh_mnemon_source_runtime._changes import State
 from dsh_mnemon_source_runtime._entries import of_target
 from dsh_mnemon_source_runtime._format import decode
 from dsh_mnemon_source_runtime.contracts import SEPARATOR, Limits, Target
@@ -18,7 +18,7 @@ GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).parent / "golden" / "runtime-projection.json").read_text(encoding="utf-8")
 )
 NOW = datetime.fromisoformat(GOLDEN["now"])
-STATE = state_of(decode(json.dumps({"version": 1, "entries": GOLDEN["entries"]}).encode()))
+STATE = State(decode(json.dumps({"version": 1, "entries": GOLDEN["entries"]}).encode()))
 
 
 PLAIN: dict[Target, str] = {"user": "plainUser", "memory": "plainMemory"}

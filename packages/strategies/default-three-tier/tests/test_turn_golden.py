@@ -1,15 +1,13 @@
 """Golden turns: what reaches the Source and what the model sees, for every recorded case."""
 
-import json
 from pathlib import Path
 
 import anyio
 import pytest
 from dsh_mnemon_core.errors import MnemonError
+from dsh_mnemon_testing.golden import golden
 
-CASES = json.loads(
-    (Path(__file__).parent / "golden" / "layered-turn.json").read_text(encoding="utf-8")
-)["cases"]
+GOLDEN = golden(Path(__file__).parent / "golden", "layered-turn")
 
 
 async def observe(turn, step):
@@ -44,7 +42,9 @@ async def observe(turn, step):
 async def run(turn, steps):
     """Run a list of steps in order, or several lists at once; outcomes in the order written."""
     if isinstance(steps, list):
-        return [await observe(turn, step) for step in steps]
+        return [outcome for step in steps for outcome in await run(turn, step)]
+    if "parallel" not in steps:
+        return [await observe(turn, steps)]
     branches = steps["parallel"]
     outcomes = [None] * len(branches)
 
@@ -58,7 +58,7 @@ async def run(turn, steps):
 
 
 @pytest.mark.requirement("layered:golden:turn")
-@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+@pytest.mark.parametrize("case", GOLDEN.cases, ids=GOLDEN.ids())
 async def test_golden_turn(case, make_turn):
     given = case["input"]
     turn = make_turn(given.get("results", ()), given["grants"])

@@ -51,10 +51,9 @@ def proposed(given):
 
 
 def code_of(error):
-    """Return the code of a refusal; a configuration is refused with the code of its problem."""
+    """Return the code of a refusal; a configuration is refused with that of its first problem."""
     if isinstance(error, ConfigurationError):
-        [problem] = error.details["problems"]
-        return problem["code"]
+        return error.details["problems"][0]["code"]
     return error.code
 
 

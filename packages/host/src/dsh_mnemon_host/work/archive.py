@@ -50,7 +50,7 @@ _IDS: Final = ("id", "eventId", "operationId", "taskId", "resourceId", "document
 # -- proof ----------------------------------------------------------------------------------------
 
 
-def is_committed(result: Mapping[str, Any]) -> bool:
+def is_committed(result: object) -> bool:
     """Tell whether a mutation result proves that the content is durable.
 
     A Mnemon receipt, in ``memoryReceipt`` or as the result itself, decides alone: ``committed``,
@@ -58,18 +58,23 @@ def is_committed(result: Mapping[str, Any]) -> bool:
     terminal success, or a counter must show a change, and nothing may speak against it.
 
     Args:
-        result: Result of ``remember`` or one receipt of ``remember-many``.
+        result: Result of ``remember`` or one receipt of ``remember-many``; what is no object
+            proves nothing.
     """
-    if "memoryReceipt" in result or "completion" in result:
-        return _proves(result.get("memoryReceipt", result))
-    if _contradicted(result):
+    if not isinstance(result, Mapping):
         return False
-    states = [result.get(key) for key in ("action", "status", "state")]
+    fields = cast("Mapping[str, Any]", result)
+    if "memoryReceipt" in fields or "completion" in fields:
+        return _proves(fields.get("memoryReceipt", fields))
+    if _contradicted(fields):
+        return False
+    states = [fields.get(key) for key in ("action", "status", "state")]
     named = [state.strip().lower() for state in states if isinstance(state, str)]
     if any(state not in _TERMINAL for state in named):
         return False
-    changed = any(_count(result.get(key)) > 0 for key in _COUNTERS)
-    return bool(named) or changed or True in (result.get("committed"), result.get("durable"))
+    changed = any(_count(fields.get(key)) > 0 for key in _COUNTERS)
+    claimed = any(fields.get(key) is True for key in ("committed", "durable"))
+    return bool(named) or changed or claimed
 
 
 def _proves(receipt: object) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from dsh_mnemon_core.errors import AuthorityError, InputError
+from dsh_mnemon_core.wire import from_wire
 from dsh_mnemon_source_memory_spaces._children import Children, MountedChildren
 from dsh_mnemon_source_memory_spaces._inputs import read_input
 from dsh_mnemon_source_memory_spaces._reads import SearchInput
@@ -77,7 +77,8 @@ def test_a_policy_decides_and_chooses_as_recorded(case: dict[str, Any]) -> None:
     rows = case["input"].get("candidates", QUALITY.data["candidates"])
     ids = [row[0] for row in rows]
     scored = [
-        Scored(math.nan if score == "NaN" else score, normalized) for _, score, normalized in rows
+        Scored(float(score) if isinstance(score, str) else score, normalized)
+        for _, score, normalized in rows
     ]
     judged = quality.judge(scored, wanted)
     expected = case["expected"]
@@ -155,6 +156,13 @@ def code_of(text: str) -> str | None:
     return None
 
 
+def insight(row: dict[str, Any]) -> Insight:
+    """Build a recorded result; in JSON a score that is no finite number is a text."""
+    score = row.get("score")
+    told = {**row, "score": float(score)} if isinstance(score, str) else row
+    return from_wire(Insight, told)
+
+
 class Recorded:
     """Providers that answer as a case says, and what they were asked."""
 
@@ -177,7 +185,7 @@ class Recorded:
         if request.mode == "keyword" and "nativeKeywordResults" in self.given:
             rows = self.given["nativeKeywordResults"]
         return SearchAnswer(
-            results=tuple(Insight(**row) for row in rows),
+            results=tuple(map(insight, rows)),
             hint=self.given.get("hints", {}).get(space.id),
         )
 

@@ -85,7 +85,7 @@ def test_the_catalogue_is_as_recorded(overview: Overview) -> None:
     assert all(("error" in item) == (item["status"] == "unhealthy") for item in items)
 
 
-@pytest.mark.parametrize("case", GOLDEN["jsonFit"], ids=lambda case: str(case["maximum"]))
+@pytest.mark.parametrize("case", GOLDEN["jsonFit"])
 def test_what_does_not_fit_gives_way_from_the_end(overview: Overview, case: dict[str, Any]) -> None:
     ids = [item.id for item in overview.catalogue.spaces]
     shown = overview.directory(ids)

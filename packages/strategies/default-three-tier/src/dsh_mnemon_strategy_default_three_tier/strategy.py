@@ -19,15 +19,15 @@ from dsh_mnemon_core.strategy import (
     StrategyDefinition,
     StrategyManifest,
     StrategyNote,
+    StrategyTurn,
     ViewSpec,
 )
-from dsh_mnemon_core.view import Guidance, ProjectionMode
+from dsh_mnemon_core.view import Guidance, ProjectionMode, View
 
 from dsh_mnemon_strategy_default_three_tier._config import LayeredConfig
 from dsh_mnemon_strategy_default_three_tier._guidance import guidance_by_role, guidance_by_selection
 from dsh_mnemon_strategy_default_three_tier._roles import ROLES, by_role, by_selection
 from dsh_mnemon_strategy_default_three_tier._shares import tier_shares, weighted_shares
-from dsh_mnemon_strategy_default_three_tier._turn import LayeredTurn
 from dsh_mnemon_strategy_default_three_tier.workflow import TYPE_ID, action_workflow
 
 __all__ = ("MANIFEST", "PACKAGE_NAME", "compose", "layered_strategy")
@@ -151,6 +151,13 @@ def _explain(chosen: Sequence[AvailableSource], sources: Sequence[AvailableSourc
     return f"Layered uses {len(chosen)} of {len(sources)} installed Sources ({tiers})."
 
 
+def _turn(view: View) -> StrategyTurn:
+    # Imported here: most commands end without a turn that reads.
+    from dsh_mnemon_strategy_default_three_tier._turn import LayeredTurn
+
+    return LayeredTurn(view)
+
+
 def layered_strategy(config: LayeredConfig | None = None) -> StrategyDefinition:
     """Return the definition of the Layered Strategy.
 
@@ -161,6 +168,6 @@ def layered_strategy(config: LayeredConfig | None = None) -> StrategyDefinition:
     return StrategyDefinition(
         manifest=MANIFEST,
         compose=compose,
-        create_turn=LayeredTurn,
+        create_turn=_turn,
         action_workflow=partial(action_workflow, TYPE_ID),
     )
