@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import re
+import resource
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +15,14 @@ from typing import Any
 import anyio
 import pytest
 from dsh_mnemon_core import files
+from dsh_mnemon_core._lockfile import write_new
 from dsh_mnemon_core.errors import StorageError
 from dsh_mnemon_core.files import (
     Replacement,
     atomic_write,
     ensure_directory,
     in_turn,
+    read_json,
     remove_leftovers,
     replace_files,
     storage_error,
@@ -35,6 +40,31 @@ def failing(error: int, when: Callable[..., bool], real: Callable[..., Any]) -> 
         return real(*args, **kwargs)
 
     return call
+
+
+class TestStrictJson:
+    @pytest.mark.parametrize(
+        "text", ['{"a": [1, 1.5, -0.0, null, "b"], "c": {"a": {}}}', "[]", "1"]
+    )
+    def test_what_is_json_reads_as_ever(self, text: str) -> None:
+        assert read_json(text) == read_json(text.encode()) == json.loads(text)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ('{"a": 1, "b": 2, "b": 2}', "'b'"),
+            ('[{"x": {"a": 1, "\\u0061": 1}}]', "'a'"),
+            ('{"x": 1e400}', "1e400"),
+            ('{"x": -1E+999}', "-1E+999"),
+            ("[NaN]", "NaN"),
+            ("[-Infinity]", "-Infinity"),
+            ("{", "line 1 column 2"),
+            ("", "line 1 column 1"),
+        ],
+    )
+    def test_what_would_be_dropped_or_changed_is_refused(self, text: str, said: str) -> None:
+        with pytest.raises(ValueError, match=re.escape(said)):
+            read_json(text)
 
 
 class TestEnsureDirectory:
@@ -145,6 +175,16 @@ class TestReplacing:
             "file": str(tmp_path / "data.json"),
             "reason": errno.errorcode[error],
         }
+        assert names(tmp_path) == []
+
+    def test_a_temporary_file_that_could_not_be_filled_is_removed(self, tmp_path: Path) -> None:
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, limits[1]))
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                write_new(tmp_path / "new", b"more", 0o600, durable=True)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert names(tmp_path) == []
 
     @pytest.mark.parametrize("broken", ["a", "b", "c"])

@@ -292,15 +292,35 @@ class TestRun:
 
         assert await StoreLock(lock_path).run(work) == (True, False)
 
+    async def test_it_can_create_the_folder(self, tmp_path: Path) -> None:
+        path = tmp_path / "a" / "b" / ".store.lock"
+        assert await StoreLock(path).run(HeldLock.still_held, create=True)
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
+
+    async def test_a_folder_that_cannot_be_created_is_named(self, tmp_path: Path) -> None:
+        (tmp_path / "a").write_bytes(b"")
+        with pytest.raises(StorageError) as caught:
+            await StoreLock(tmp_path / "a" / ".store.lock").run(HeldLock.still_held, create=True)
+        assert (caught.value.code, caught.value.details["reason"]) == (
+            "store-unwritable",
+            "ENOTDIR",
+        )
+
     async def test_at_once_gives_up_on_a_foreign_lock(self, foreign_lock: Path) -> None:
         with pytest.raises(StorageError) as caught:
             await StoreLock(foreign_lock).run(HeldLock.still_held, at_once=True)
         assert caught.value.code == "lock-timeout"
 
     async def test_cancelling_ends_the_wait(self, foreign_lock: Path) -> None:
-        with anyio.move_on_after(0.05) as scope, anyio.fail_after(4):
-            await StoreLock(foreign_lock).run(HeldLock.still_held)
-        assert scope.cancelled_caught
+        waiting = threading.Event()
+        lock = StoreLock(foreign_lock, sleep=lambda _: waiting.set())
+        with anyio.fail_after(4):
+            async with anyio.create_task_group() as group:
+                group.start_soon(lock.run, HeldLock.still_held)
+                await to_thread.run_sync(waiting.wait, 4)
+                group.cancel_scope.cancel()
+        assert waiting.is_set()
         assert names(foreign_lock.parent) == [".store.lock", ".store.lock.guard"]
 
     async def test_cancelling_before_the_first_rename_stops_the_commit(

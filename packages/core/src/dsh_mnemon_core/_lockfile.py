@@ -1,18 +1,24 @@
 """The create-and-remove lock file shared with the original (spec/sources.md §1.4, D31).
 
 Only the owner of the guard may call `claim`, so a lock file that carries our mark has no living
-owner. The original's lock files are empty. Everything here blocks and raises `OSError`.
+owner. The original's lock files are empty. What is no regular file was made by neither and is never
+removed. Everything here does file work and raises `OSError`; nothing waits.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import stat
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 _MARK: Final = b"dsh-mnemon "
+
+# Neither a link nor a pipe that somebody swaps in; Windows has no such flags.
+_LOOKING: Final[int] = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 def temporary_name(path: Path) -> Path:
@@ -22,14 +28,22 @@ def temporary_name(path: Path) -> Path:
 
 
 def write_new(path: Path, data: bytes, mode: int, *, durable: bool) -> os.stat_result:
-    """Create a file with content, synced to the disk when ``durable``; return its status."""
+    """Create a file with content, synced to the disk when ``durable``; return its status.
+
+    A file that cannot be written to its end is removed.
+    """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with open(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        if durable:
-            os.fsync(descriptor)
-        return os.fstat(descriptor)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(descriptor)
+            return os.fstat(descriptor)
+    except OSError:
+        with suppress(OSError):
+            path.unlink()
+        raise
 
 
 def claim(path: Path, *, now: float, stale: float) -> os.stat_result | None:
@@ -41,14 +55,16 @@ def claim(path: Path, *, now: float, stale: float) -> os.stat_result | None:
         stale: Age in seconds after which a foreign lock file is a leftover.
 
     Returns:
-        The identity for `is_mine`, or ``None`` while a foreign lock file stands there.
+        The identity for `is_mine`, or ``None`` while something foreign stands there.
     """
-    while True:
+    # Once more after a leftover; whatever keeps coming back is waited for by the caller.
+    for _ in range(2):
         try:
             return _create(path)
         except FileExistsError:
             if not _evict(path, now, stale):
-                return None
+                break
+    return None
 
 
 def is_mine(path: Path, identity: os.stat_result) -> bool:
@@ -66,9 +82,21 @@ def _own_mark() -> bytes:
 
 
 def _look(path: Path) -> tuple[os.stat_result, bytes]:
-    """Return status and first bytes of one and the same file."""
-    with path.open("rb") as file:
-        return os.fstat(file.fileno()), file.read(64)
+    """Return status and first bytes of one and the same file.
+
+    What is no regular file, or is not for us to read, has no bytes.
+    """
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
+        return status, b""
+    try:
+        descriptor = os.open(path, _LOOKING)
+    except PermissionError:
+        return status, b""
+    try:
+        return os.fstat(descriptor), os.read(descriptor, 64)
+    finally:
+        os.close(descriptor)
 
 
 def _create(path: Path) -> os.stat_result:
@@ -91,13 +119,15 @@ def _evict(path: Path, now: float, stale: float) -> bool:
     """Remove a leftover; return whether it is worth trying again at once."""
     try:
         seen, content = _look(path)
+        if not stat.S_ISREG(seen.st_mode):
+            return False
         if not content.startswith(_MARK) and now - seen.st_mtime <= stale:
             return False
         aside = temporary_name(path)
         path.rename(aside)
     except FileNotFoundError:
         return True
-    moved = aside.stat()
+    moved = aside.lstat()
     if os.path.samestat(moved, seen) and moved.st_mtime_ns == seen.st_mtime_ns:
         aside.unlink()
         return True

@@ -1,20 +1,23 @@
-"""Durable files: atomic replacement and the lock shared with the original (D30, D31).
+"""Durable files: strict JSON, atomic replacement, the lock shared with the original (D30, D31).
 
 For Sources and the Host; Core's engine never calls it. All functions but `in_turn` and
-`StoreLock.run` block: call them from a worker thread.
+`StoreLock.run` and `read_json` block: call them from a worker thread.
 """
 
 from __future__ import annotations
 
 import errno
+import json
+import math
 import os
 import re
+import stat
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
@@ -35,6 +38,7 @@ __all__ = (
     "atomic_write",
     "ensure_directory",
     "in_turn",
+    "read_json",
     "remove_leftovers",
     "replace_files",
     "storage_error",
@@ -50,11 +54,50 @@ _LEFTOVER_AGE: Final = 3600.0
 _SHARING_RETRIES = 25 if os.name == "nt" else 0
 _SHARING_PAUSE: Final = 0.02
 
+_OBSTACLES: Final = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFLNK: "a link",
+    stat.S_IFSOCK: "a socket",
+}
+
 _queues: RunVar[WeakValueDictionary[str, anyio.Lock]] = RunVar("dsh_mnemon_store_queues")
 
 
 def _nothing() -> None:
     """Stand in for a check that has nothing to check."""
+
+
+# -- strict JSON ----------------------------------------------------------------------------------
+
+
+def read_json(text: str | bytes) -> Any:
+    """Read JSON that is kept for somebody: nothing that it says is dropped or changed.
+
+    `json` keeps the last of two equal keys and takes numbers that JSON does not have; what it
+    passed over would be gone after the next write.
+
+    Raises:
+        ValueError: It is no JSON, an object gives a key twice, or a number is not finite; the
+            message says which.
+        RecursionError: It is nested too deep.
+    """
+    return json.loads(text, object_pairs_hook=_object, parse_constant=_number, parse_float=_number)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, _ in pairs if found.pop(key, pairs) is pairs)
+        raise ValueError(f"the key {twice[:80]!r} is given twice")
+    return found
+
+
+def _number(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits:.80} is no finite number")
+    return number
 
 
 # -- atomic replacement ---------------------------------------------------------------------------
@@ -111,6 +154,8 @@ def ensure_directory(path: Path, mode: int = 0o700) -> None:
         StorageError: ``store-unwritable``.
     """
     with _writing(path):
+        if path.is_dir():
+            return
         missing = [folder for folder in (path, *path.parents) if not folder.is_dir()]
         for folder in reversed(missing):
             with suppress(FileExistsError):
@@ -152,10 +197,12 @@ def replace_files(
             with _writing(item.path):
                 write_new(temporary, item.data, item.mode, durable=True)
         before_first()
-        for temporary, path in staged:
+        while staged:
+            temporary, path = staged[0]
             with _writing(path):
                 _rename(temporary, path)
-        for folder in {path.parent for _, path in staged}:
+            del staged[0]
+        for folder in {item.path.parent for item in replacements}:
             sync_directory(folder)
     finally:
         for temporary, _ in staged:
@@ -219,6 +266,19 @@ async def in_turn(directory: Path, *, at_once: bool = False) -> AsyncGenerator[N
         yield
     finally:
         queue.release()
+
+
+def _refuse_obstacle(path: Path) -> None:
+    """Raise ``store-unwritable`` for what is no regular file: nobody of ours put it there."""
+    with suppress(OSError):
+        mode = path.lstat().st_mode
+        if not stat.S_ISREG(mode):
+            kind = _OBSTACLES.get(stat.S_IFMT(mode), "a device")
+            raise StorageError(
+                "store-unwritable",
+                f"{path} is {kind} and no file, so nothing can be locked; move it away",
+                details={"file": str(path), "reason": "not-a-regular-file"},
+            )
 
 
 def _timeout(path: Path) -> StorageError:
@@ -312,7 +372,9 @@ class StoreLock:
         self._monotonic = monotonic
         self._sleep = sleep
 
-    async def run(self, work: Callable[[HeldLock], T], *, at_once: bool = False) -> T:
+    async def run(
+        self, work: Callable[[HeldLock], T], *, at_once: bool = False, create: bool = False
+    ) -> T:
         """Do blocking work in a thread, in turn within this process and holding the lock.
 
         Cancellation is honoured while waiting and until the first rename of `HeldLock.commit`;
@@ -321,15 +383,18 @@ class StoreLock:
         Args:
             work: Receives the held lock.
             at_once: Give up instead of waiting.
+            create: Create the folder of the lock file first, private, when it is missing.
 
         Raises:
             StorageError: ``lock-timeout``, ``store-unwritable``, and what ``work`` raises.
         """
         async with in_turn(self.path.parent, at_once=at_once):
-            locked = partial(self._work, work, at_once)
+            locked = partial(self._work, work, at_once, create)
             return await to_thread.run_sync(locked)
 
-    def _work(self, work: Callable[[HeldLock], T], at_once: bool) -> T:
+    def _work(self, work: Callable[[HeldLock], T], at_once: bool, create: bool) -> T:
+        if create:
+            ensure_directory(self.path.parent)
         with self.held(at_once=at_once, interrupt=from_thread.check_cancelled) as lock:
             return work(lock)
 
@@ -344,10 +409,12 @@ class StoreLock:
             interrupt: Called between attempts and before a commit; may raise to stop.
 
         Raises:
-            StorageError: ``lock-timeout`` or ``store-unwritable``.
+            StorageError: ``lock-timeout``, or ``store-unwritable``, also for something in a lock's
+                place that is no file: at once for the guard, which is ours alone, and after the
+                wait for the lock file.
         """
         guard = FileLock(f"{self.path}.guard", mode=0o600)
-        with _writing(self.path):
+        with _writing(Path(guard.lock_file)):
             self._wait(partial(_take, guard), 0.0 if at_once else self.timing.guard, interrupt)
         try:
             with _writing(self.path):
@@ -369,6 +436,7 @@ class StoreLock:
         deadline = self._monotonic() + limit
         while (result := attempt()) is None:
             if self._monotonic() >= deadline:
+                _refuse_obstacle(self.path)
                 raise _timeout(self.path)
             interrupt()
             self._sleep(self.timing.poll)
@@ -379,6 +447,8 @@ class StoreLock:
 
 
 def _take(guard: FileLock) -> FileLock | None:
+    # `filelock` would lock a pipe, and follow a link in some versions.
+    _refuse_obstacle(Path(guard.lock_file))
     # On a file system without kernel locks `filelock` falls back to a marker file and warns.
     try:
         guard.acquire(timeout=0)
