@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 from dsh_mnemon_core._engine.compose import compose
+from dsh_mnemon_core.files import sync_directory
 from dsh_mnemon_core.plugin import Contributions
 from dsh_mnemon_core.runtime import GenerationOptions, MemoryRuntime, open_runtime
 from dsh_mnemon_core.scope import OperationScope, ViewRequest
@@ -137,16 +138,28 @@ def _bare_write(path: Path, data: bytes) -> None:
     os.replace(temporary, path)
 
 
+def _inodes(folder: Path) -> dict[Path, int]:
+    """Return which files stand in a folder: a replaced one has another inode."""
+    return {path: path.stat().st_ino for path in folder.iterdir()}
+
+
+def _settle(*folders: Path) -> None:
+    """Leave nothing for the file system to catch up with in the next measurement."""
+    for folder in folders:
+        sync_directory(folder)
+
+
 async def adding(rounds: int) -> tuple[Figure, Figure]:
-    """Time an add with fsync against a bare replacement of the same three files' bytes."""
+    """Time an add against a bare replacement of the very files that it replaced, fsync in both."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
+        store = root / "runtime"
         async with open_runtime() as runtime:
             _install(runtime, root)
             attachment = runtime.attach_generation(_options(root))
             for index in range(20):
                 await _mutation(attachment, f"Warm entry {index}.")
-            add_times, bare_times = list[float](), list[float]()
+            add_times, bare_times, replaced = list[float](), list[float](), list[Path]()
             turn = await attachment.turns.begin_turn("bench", SCOPE)
             offer = f"{RUNTIME_KEY}/mutate"
             for index in range(rounds):
@@ -155,19 +168,24 @@ async def adding(rounds: int) -> tuple[Figure, Figure]:
                     "target": "memory",
                     "content": f"Measured entry {index}, of ordinary length.",
                 }
+                before = _inodes(store)
+                _settle(root, store)
                 start = time.perf_counter()
                 await attachment.turns.execute_action(
                     turn.turn_id, offer, entry, authorize=_authorized
                 )
                 add_times.append((time.perf_counter() - start) * 1000)
-                files = [root / "runtime" / n for n in ("USER.md", "MEMORY.md", "memories.json")]
-                data = [file.read_bytes() for file in files]
+                replaced = [
+                    path for path, inode in _inodes(store).items() if before.get(path) != inode
+                ]
+                data = [file.read_bytes() for file in sorted(replaced)]
+                _settle(root, store)
                 start = time.perf_counter()
                 for number, content in enumerate(data):
                     _bare_write(root / f"bare-{number}", content)
                 bare_times.append((time.perf_counter() - start) * 1000)
         return (
-            figure("add with fsync (3 files)", add_times),
+            figure(f"add with fsync ({len(replaced)} files)", add_times),
             figure("bare write-fsync-rename", bare_times),
         )
 

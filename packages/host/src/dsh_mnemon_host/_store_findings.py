@@ -19,6 +19,9 @@ _UNREADABLE: Final[Mapping[str, str]] = {
     "too-large": "Shorten it by hand, or move it away to start empty.",
 }
 _MEND: Final = "Repair it by hand, or move it away to start empty."
+_FORBIDDEN: Final = "Make it and its folder readable for you; what it holds may be whole."
+_UNREACHABLE: Final = "Put right what keeps it from being read; what it holds may be whole."
+_FULL: Final = "Make room on that disk: what cannot be written is refused, and nothing is lost."
 _LOCKS: Final[Mapping[str, tuple[Level, str, str]]] = {
     "held": (
         "warning",
@@ -45,6 +48,9 @@ def unreadable_store(reason: str, texts: Sequence[str]) -> str:
         reason: The reason that the Source gives.
         texts: Markdown files beside it that hold text.
     """
+    if reason.isupper():
+        # An error of the system, such as EIO, says nothing about what the file holds.
+        return _FORBIDDEN if reason in ("EACCES", "EPERM") else _UNREACHABLE
     advice = f"The file was left as found. {_UNREADABLE.get(reason, _MEND)}"
     if not texts:
         return advice
@@ -80,6 +86,17 @@ def store_findings(store: JsonObject) -> list[Finding]:
                 message=f"keeps memory from being written: {words} {lock['modifiedAt']}",
                 code="store-locked",
                 remedy=remedy,
+            )
+        )
+    if "freeBytes" in store:
+        findings.append(
+            Finding(
+                level="warning",
+                check="files",
+                subject=str(PurePath(store["file"]).parent),
+                message=f"its disk has {store['freeBytes']} bytes left",
+                code="disk-full",
+                remedy=_FULL,
             )
         )
     if count := store.get("archiveUnreadableLines"):

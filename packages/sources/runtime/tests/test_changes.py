@@ -8,7 +8,7 @@ import pytest
 from dsh_mnemon_core.errors import CapacityError, InputError
 from dsh_mnemon_core.sdk import migration_lineage
 from dsh_mnemon_source_runtime._capacity import Candidate
-from dsh_mnemon_source_runtime._changes import State, Steps, state_of
+from dsh_mnemon_source_runtime._changes import State, Steps
 from dsh_mnemon_source_runtime.actions import read_mutation
 from dsh_mnemon_source_runtime.contracts import Entry, Limits
 from dsh_mnemon_source_runtime.errors import RuntimeConflictError
@@ -35,7 +35,7 @@ CRITICAL = entry("critical 关键规则 one", "critical")
 TWO = entry("normal entry two", branches=("main",))
 LOW = entry("low entry three", "low")
 FOUR = entry("normal entry four")
-STATE = state_of((CRITICAL, TWO, LOW, FOUR))
+STATE = State((CRITICAL, TWO, LOW, FOUR))
 ADD = {"action": "add", "target": "memory", "content": "新条目"}
 
 
@@ -98,7 +98,7 @@ class TestArchive:
         ]
 
     def test_equal_duplicates_are_packed_one_by_one(self) -> None:
-        state = state_of((entry("same"), entry("same")))
+        state = State((entry("same"), entry("same")))
         change = archive(state, max_bytes=4)
         assert [item.content for item in change.entries] == ["same", "新条目"]
         assert [line["content"] for line in change.archived] == ["same"]

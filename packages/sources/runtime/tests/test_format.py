@@ -34,6 +34,9 @@ class TestDamage:
             b"\xff{}",
             b"\xef\xbb\xbf{}",
             b'{"version":1,"entries":[],"x":NaN}',
+            b'{"version":1,"entries":[],"x":1e400}',
+            b'{"version":1,"entries":[{}],"entries":[]}',
+            stored(GOOD).replace(b'"content"', b'"content": "b", "content"'),
             b"[" * 100_000,
         ],
     )
@@ -106,9 +109,10 @@ class TestReading:
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).map(
     lambda text: "x" + text.replace("§", "")
 )
+branches = st.lists(st.from_regex(r"[A-Za-z0-9._/-]{1,9}", fullmatch=True), max_size=3)
 entries = st.lists(
     st.builds(
-        lambda content, target, importance, stamp: decode(
+        lambda content, target, importance, stamp, names: decode(
             stored(
                 {
                     "content": content,
@@ -116,6 +120,7 @@ entries = st.lists(
                     "importance": importance,
                     "created_at": stamp,
                     "updated_at": stamp,
+                    **({"branches": names} if target == "memory" else {}),
                 }
             )
         )[0],
@@ -123,6 +128,7 @@ entries = st.lists(
         st.sampled_from(["memory", "user"]),
         st.sampled_from(["critical", "normal", "low"]),
         st.text(st.characters(exclude_categories=["Cs"])),
+        branches,
     ),
     max_size=5,
 )
@@ -134,6 +140,8 @@ def test_what_is_written_reads_back_the_same(rows: list[Entry]) -> None:
     again = decode(encode(rows))
     assert list(again) == rows
     assert encode(again) == encode(rows)
+    document = {"version": 1, "entries": [entry.to_json() for entry in rows]}
+    assert encode(rows).decode() == json.dumps(document, ensure_ascii=False, indent=2) + "\n"
     assert revision(again) == revision(rows)
 
 

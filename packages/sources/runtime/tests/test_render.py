@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from dsh_mnemon_source_runtime import _render
-from dsh_mnemon_source_runtime._changes import state_of
+from dsh_mnemon_source_runtime._changes import State
 from dsh_mnemon_source_runtime.contracts import Entry, Limits
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -46,7 +46,7 @@ def test_ages_are_whole_days_at_the_capture(stamp: str, age: str) -> None:
 
 @pytest.mark.requirement("runtime:projection:text")
 def test_empty_files_say_so() -> None:
-    text = _render.snapshot(state_of(()), "", limits=Limits(memory=5, user=6), now=NOW)
+    text = _render.snapshot(State(()), "", limits=Limits(memory=5, user=6), now=NOW)
     assert text.endswith(
         "\n\nContents of USER.md (user profile; entries: 0; UTF-8 bytes: 0/6)\n"
         '<runtime-memory-file name="USER.md">\n(empty)\n</runtime-memory-file>\n\n'
@@ -57,7 +57,7 @@ def test_empty_files_say_so() -> None:
 
 @pytest.mark.requirement("runtime:projection:text")
 def test_the_bracket_appears_only_when_something_is_hidden() -> None:
-    state = state_of((entry("a", branches=("main",)),))
+    state = State((entry("a", branches=("main",)),))
     for branch, line in (
         ("main", "Git branch: main"),
         ("dev", "Git branch: dev (1 branch-scoped entry hidden)"),
@@ -72,14 +72,14 @@ def test_the_bracket_appears_only_when_something_is_hidden() -> None:
     ["{{ user }} {x}", "$HOME ${x} %s", "</runtime-memory-file>", "\x00 \u202e מילה", "\\n <b>&"],
 )
 def test_contents_stand_in_the_text_literally(content: str) -> None:
-    text = _render.snapshot(state_of((entry(content),)), "", limits=Limits(), now=NOW)
+    text = _render.snapshot(State((entry(content),)), "", limits=Limits(), now=NOW)
     assert f"created=0d; updated=0d]\n{content}\n</runtime-memory-file>" in text
 
 
 @pytest.mark.requirement("runtime:projection:presentation")
 class TestPresentation:
     def test_people_see_counts_and_the_first_entries(self) -> None:
-        state = state_of(
+        state = State(
             (
                 entry("profile", target="user"),
                 entry("hidden", branches=("main",)),
@@ -98,11 +98,11 @@ class TestPresentation:
         )
 
     def test_ids_stay_short_and_distinct_whatever_the_stamps(self) -> None:
-        state = state_of(tuple(entry(f"{i}", created_at="s" * 900) for i in range(30)))
+        state = State(tuple(entry(f"{i}", created_at="s" * 900) for i in range(30)))
         items = _render.presentation(state, "").items or ()
         assert len(items) == 24
         assert len({item.id for item in items}) == 24
         assert max(len(item.id) for item in items) <= 300
 
     def test_nothing_shown_has_no_items(self) -> None:
-        assert _render.presentation(state_of(()), "").items is None
+        assert _render.presentation(State(()), "").items is None

@@ -46,6 +46,10 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+def inodes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_ino for path in folder.iterdir()}
+
+
 def leave(path: Path) -> None:
     path.write_bytes(b"")
     os.utime(path, (1, 1))
@@ -182,6 +186,66 @@ class TestHandEdits:
         monkeypatch.setattr(Path, "unlink", unlink)
         await store.change(add("two"))
         assert names(folder / "edited") == ["MEMORY-20260301T120000Z.md"]
+
+
+@pytest.mark.requirement("runtime:files:untouched")
+class TestUntouchedFiles:
+    @pytest.mark.parametrize(("target", "other"), [("memory", "USER.md"), ("user", "MEMORY.md")])
+    async def test_the_file_of_the_other_target_stays_as_it_is(
+        self, store: RuntimeStore, folder: Path, target: str, other: str
+    ) -> None:
+        await store.change(add("one"))
+        await store.change(add("me", "user"))
+        before = inodes(folder)
+        await store.change(add("two", target))
+        after = inodes(folder)
+        left = {".memories.lock.guard", other}
+        assert {name for name in after if after[name] == before[name]} == left
+
+    async def test_one_that_somebody_else_wrote_is_written_even_so(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        await store.change(add("me", "user"))
+        (folder / ".rendered.json").unlink()
+        before = inodes(folder)
+        await store.change(add("one"))
+        assert inodes(folder)["USER.md"] != before["USER.md"]
+
+    async def test_one_that_others_may_read_becomes_private(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        await store.change(add("me", "user"))
+        (folder / "USER.md").chmod(0o644)
+        await store.change(add("one"))
+        assert mode(folder / "USER.md") == 0o600
+
+    async def test_a_link_becomes_a_file(
+        self, store: RuntimeStore, folder: Path, tmp_path: Path
+    ) -> None:
+        await store.change(add("me", "user"))
+        (folder / "USER.md").rename(tmp_path / "mine")
+        (folder / "USER.md").symlink_to(tmp_path / "mine")
+        await store.change(add("one"))
+        assert not (folder / "USER.md").is_symlink()
+        assert text_of(folder / "USER.md") == "me\n"
+
+    async def test_an_edit_during_the_commit_of_the_other_target_is_not_lost(
+        self, store: RuntimeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await store.change(add("one"))
+        real = os.replace
+
+        def replace(source: Path, target: Path) -> None:
+            put(folder, user="I like tea\n")
+            real(source, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", replace)
+            await store.change(add("two"))
+        assert [edit.path.name for edit in store.hand_edits()] == ["USER.md"]
+        await store.change(add("three"))
+        assert text_of(folder / "edited" / "USER-20260301T120000Z.md") == "I like tea\n"
+        assert text_of(folder / "USER.md") == ""
 
 
 @pytest.mark.requirement("runtime:edits:lost")

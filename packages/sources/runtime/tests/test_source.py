@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import anyio
 import attrs
@@ -130,7 +131,11 @@ class TestFacts:
     @pytest.mark.parametrize(
         ("text", "hints"),
         [
-            ("{", {"reason": "not-json"}),
+            ("[1,]", {"reason": "not-json", "problem": ANY}),
+            (
+                '{"version":1,"entries":[],"entries":[]}',
+                {"reason": "not-json", "problem": "the key 'entries' is given twice"},
+            ),
             ('{"version":2}', {"reason": "newer-version"}),
             ('{"version":1,"entries":[5]}', {"reason": "invalid-entry", "firstBadIndex": 0}),
         ],

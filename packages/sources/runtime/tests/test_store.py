@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import filelock
 import pytest
@@ -182,7 +183,15 @@ class TestCommitting:
             await store.change(refuse)
         assert stamps(folder) == before
 
-    @pytest.mark.parametrize("broken", ["USER.md", "MEMORY.md", "memories.json"])
+    @pytest.mark.parametrize(
+        ("broken", "target"),
+        [
+            (".rendered.json", "memory"),
+            ("USER.md", "user"),
+            ("MEMORY.md", "memory"),
+            ("memories.json", "memory"),
+        ],
+    )
     @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EACCES])
     async def test_a_failure_at_any_rename_keeps_the_old_state_and_is_repaired(
         self,
@@ -190,6 +199,7 @@ class TestCommitting:
         folder: Path,
         monkeypatch: pytest.MonkeyPatch,
         broken: str,
+        target: str,
         error: int,
     ) -> None:
         await make_store().change(add("one"))
@@ -204,14 +214,39 @@ class TestCommitting:
         with monkeypatch.context() as patch:
             patch.setattr(os, "replace", replace)
             with pytest.raises(StorageError) as caught:
-                await make_store().change(add("two"))
+                await make_store().change(add("two", target))
         assert caught.value.code == "store-unwritable"
         assert caught.value.details["file"] == str(folder / broken)
         assert text_of(folder / "memories.json") == before
         assert not [name for name in names(folder) if name.endswith(".tmp")]
         assert [entry.content for entry in (await make_store().open()).entries] == ["one"]
         assert text_of(folder / "MEMORY.md") == "one\n"
+        assert text_of(folder / "USER.md") == ""
         # What the failed commit had rendered is ours, not a hand edit.
+        assert not (folder / "edited").exists()
+
+    async def test_what_two_failures_in_a_row_leave_is_no_hand_edit(
+        self,
+        make_store: Callable[..., RuntimeStore],
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        await make_store().change(add("one"))
+        real = os.replace
+        for broken, content in (("memories.json", "two"), ("MEMORY.md", "three")):
+
+            def replace(source: Path, target: Path, broken: str = broken) -> None:
+                if target.name == broken:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                real(source, target)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "replace", replace)
+                with pytest.raises(StorageError):
+                    await make_store().change(add(content))
+        assert text_of(folder / "MEMORY.md") == "one\n§\ntwo\n"
+        await make_store().open()
+        assert text_of(folder / "MEMORY.md") == "one\n"
         assert not (folder / "edited").exists()
 
     async def test_a_failing_archive_stops_the_commit(
@@ -349,8 +384,50 @@ class TestReading:
         self, store: RuntimeStore, folder: Path
     ) -> None:
         put(folder, store=MESSY)
+        path = folder / "memories.json"
+        moment = NOW.timestamp() + 1e9
+        os.utime(path, (moment, moment))
+        inode = path.stat().st_ino
         store.read()
-        assert store._cache is None
+        put(folder, store=MESSY.replace("a  b", "c  d"))
+        os.utime(path, (moment, moment))
+        assert (path.stat().st_ino, path.stat().st_size) == (inode, len(MESSY))
+        assert store.read().entries[0].content == "c d"
+
+    async def test_what_was_written_here_is_not_parsed_again(
+        self,
+        store: RuntimeStore,
+        make_store: Callable[..., RuntimeStore],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        step = STEPS.mutate(
+            read_mutation(
+                {"action": "add", "target": "memory", "content": " a\u3000b ", "branches": ["x"]}
+            )
+        )
+        await store.change(step)
+        fresh = make_store().read()
+        monkeypatch.setattr(_store, "decode", refusing(errno.EIO))
+        assert store.read() == fresh
+        assert store.read().revision == fresh.revision
+
+    async def test_what_another_one_wrote_since_is(
+        self, make_store: Callable[..., RuntimeStore], folder: Path
+    ) -> None:
+        one, other = make_store(), make_store()
+        await one.change(add("one"))
+        await other.change(add("two"))
+        assert [entry.content for entry in one.read().entries] == ["one", "two"]
+
+    async def test_what_could_not_be_written_is_not_remembered(
+        self, store: RuntimeStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await store.change(add("one"))
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", refusing(errno.EIO))
+            with pytest.raises(StorageError):
+                await store.change(add("two"))
+        assert [entry.content for entry in store.read().entries] == ["one"]
 
     def test_an_unreadable_file_is_named(self, store: RuntimeStore, folder: Path) -> None:
         (folder / "memories.json").mkdir(parents=True)
@@ -386,6 +463,32 @@ class TestDamage:
         assert text_of(folder / "memories.json") == '{"version":1,"entries":[5]}'
         assert text_of(folder / "MEMORY.md") == "mine\n"
 
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("\n}\n", ', "entries": []}'),
+            ('"version": 1,', '"version": 1, "version": 1,'),
+            ('"content": ', '"content": "other", "content": '),
+            ("\n}\n", ', "x": {"a": 1, "a": 2}}'),
+            ("\n}\n", ', "x": 1e400}'),
+        ],
+    )
+    async def test_what_says_more_than_is_read_is_left_alone(
+        self, make_store: Callable[..., RuntimeStore], folder: Path, old: str, new: str
+    ) -> None:
+        await make_store().change(add("one"))
+        await make_store().change(add("me", "user"))
+        put(folder, store=text_of(folder / "memories.json").replace(old, new, 1))
+        before = {name: (folder / name).read_bytes() for name in names(folder)}
+        for call in (make_store().open, lambda: make_store().change(add("two"))):
+            with pytest.raises(StorageError) as caught:
+                await call()
+            assert (caught.value.code, caught.value.details["reason"]) == (
+                "store-damaged",
+                "not-json",
+            )
+        assert {name: (folder / name).read_bytes() for name in names(folder)} == before
+
     async def test_a_mended_file_is_served_again(self, store: RuntimeStore, folder: Path) -> None:
         put(folder, store="{")
         with pytest.raises(StorageError):
@@ -398,7 +501,7 @@ class TestDamage:
         ("content", "found"),
         [
             (MESSY, {"readable": True}),
-            ("{", {"readable": False, "reason": "not-json"}),
+            ("{", {"readable": False, "reason": "not-json", "problem": ANY}),
             ('{"version":2}', {"readable": False, "reason": "newer-version"}),
             (
                 '{"version":1,"entries":[5]}',

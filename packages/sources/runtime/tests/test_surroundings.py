@@ -5,8 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
+import shutil
 import socket
 import time
+from collections import namedtuple
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -80,8 +83,21 @@ def stand_in(path: Path, kind: str) -> None:
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(path.name)
         os.chdir(here)
+    elif kind == "file":
+        path.write_bytes(b"")
+    elif kind == "link to itself":
+        path.symlink_to(path.name)
+    elif kind == "link to nothing":
+        path.symlink_to("nowhere")
+    elif kind == "link to a file":
+        path.with_name("theirs").write_bytes(b"")
+        path.symlink_to("theirs")
     else:
         path.symlink_to(os.devnull)
+
+
+LOCK_KINDS = ["pipe", "socket", "folder", "link to a device", "link to nothing", "link to a file"]
+USAGE = namedtuple("USAGE", "total used free")
 
 
 @pytest.mark.requirement("runtime:files:damaged")
@@ -122,7 +138,8 @@ class TestLinks:
         real = os.replace
 
         def watch(source: Path, target: Path) -> None:
-            staged.append(source.parent.name)
+            if target.name == "store.json":
+                staged.append(source.parent.name)
             real(source, target)
 
         monkeypatch.setattr(os, "replace", watch)
@@ -132,7 +149,7 @@ class TestLinks:
         stored = decode((kept / "store.json").read_bytes())
         assert [entry.content for entry in stored] == ["a b", "more"]
         assert names(kept) == ["store.json"]
-        assert staged[3::4] == ["kept", "kept"]
+        assert staged == ["kept", "kept"]
 
     async def test_a_link_that_leads_nowhere_is_no_empty_store(
         self, store: RuntimeStore, folder: Path, tmp_path: Path
@@ -236,17 +253,185 @@ class TestSurroundings:
             stamp = datetime.fromisoformat(told["modifiedAt"])
             assert int(stamp.timestamp()) == modified
 
-    def test_a_lock_that_cannot_be_read_is_no_news(self, store: RuntimeStore, folder: Path) -> None:
+    @pytest.mark.parametrize(("age", "state"), [(5, "held"), (31, None)])
+    def test_a_lock_that_is_not_ours_to_read_is_somebody_elses(
+        self,
+        store: RuntimeStore,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        age: int,
+        state: str | None,
+    ) -> None:
         put(folder)
-        leave(folder / ".memories.lock")
-        os.truncate(folder / ".memories.lock", _files.MAX_BYTES + 1)
+        lock = folder / ".memories.lock"
+        lock.write_bytes(b"theirs")
+        modified = int(time.time()) - age
+        os.utime(lock, (modified, modified))
+        monkeypatch.setattr(os, "open", refusing(errno.EACCES))
+        told = self.around(store).get("lock")
+        assert (told and told["state"]) == state
+
+    def test_a_lock_from_after_the_year_9999_has_a_time(
+        self, store: RuntimeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        put(folder)
+        (folder / ".memories.lock").write_bytes(b"")
+        status = list((folder / ".memories.lock").lstat())
+        status[8] = 10**13
+        monkeypatch.setattr(Path, "lstat", lambda _: os.stat_result(status))
+        told = self.around(store)["lock"]
+        assert (told["state"], told["modifiedAt"][:5]) == ("future", "9999-")
+
+    @pytest.mark.parametrize("kind", LOCK_KINDS)
+    async def test_writer_and_diagnosis_agree_on_what_stands_in_place_of_the_lock(
+        self, store: RuntimeStore, folder: Path, kind: str
+    ) -> None:
+        await store.change(add("one"))
+        lock = folder / ".memories.lock"
+        stand_in(lock, kind)
+        assert (self.around(store)["lock"]["state"]) == "not-a-regular-file"
+        with pytest.raises(StorageError) as caught:
+            await store.change(add("two"))
+        where = {"file": str(lock), "reason": "not-a-regular-file"}
+        assert (caught.value.code, caught.value.details) == ("store-unwritable", where)
+        assert lock.name in names(folder)
+        assert not [name for name in names(folder) if name.endswith(".tmp")]
+
+    @pytest.mark.parametrize("kind", LOCK_KINDS)
+    async def test_writer_and_diagnosis_agree_on_what_stands_in_place_of_the_guard(
+        self, store: RuntimeStore, folder: Path, kind: str
+    ) -> None:
+        await store.change(add("one"))
+        guard = folder / ".memories.lock.guard"
+        guard.unlink()
+        stand_in(guard, kind)
+        with pytest.raises(StorageError) as caught:
+            await store.change(add("two"))
+        where = {"file": str(guard), "reason": "not-a-regular-file"}
+        assert (caught.value.code, caught.value.details) == ("store-unwritable", where)
+        assert self.around(store) == {"blocked": [where]}
+        assert guard.name in names(folder)
+
+    @pytest.mark.parametrize("folder_too", [False, True])
+    async def test_a_guard_that_cannot_be_written_is_named_unless_nothing_can(
+        self,
+        store: RuntimeStore,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        folder_too: bool,
+    ) -> None:
+        await store.change(add("one"))
+        guard = folder / ".memories.lock.guard"
+        refused = (guard, folder) if folder_too else (guard,)
+        monkeypatch.setattr(os, "access", lambda path, _: path not in refused)
+        where = {"file": str(guard), "reason": "EACCES"}
+        assert self.around(store) == ({} if folder_too else {"blocked": [where]})
+
+    @pytest.mark.parametrize(
+        ("part", "inside"), [("edited", "MEMORY-1.md"), ("archived", "MEMORY.jsonl")]
+    )
+    def test_a_folder_that_cannot_be_entered_stands_for_all_that_lies_in_it(
+        self,
+        store: RuntimeStore,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        part: str,
+        inside: str,
+    ) -> None:
+        put(folder)
+        make_folder(folder / part)
+        leave(folder / part / inside)
+        real = os.stat
+
+        def stat(path: Any, *args: Any, **options: Any) -> os.stat_result:
+            if os.fspath(path).startswith(f"{folder / part}/"):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return real(path, *args, **options)
+
+        monkeypatch.setattr(os, "stat", stat)
+        where = {"file": str(folder / part), "reason": "EACCES"}
+        assert self.around(store) == {"blocked": [where]}
+
+    @pytest.mark.parametrize(("free", "told"), [(0, 0), (2**20 - 1, 2**20 - 1), (2**20, None)])
+    def test_a_disk_that_is_almost_full_is_told(
+        self,
+        store: RuntimeStore,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        free: int,
+        told: int | None,
+    ) -> None:
+        asked: list[Path] = []
+
+        def usage(path: Path) -> Any:
+            asked.append(path)
+            return USAGE(total=2**30, used=0, free=free)
+
+        monkeypatch.setattr(shutil, "disk_usage", usage)
+        assert self.around(store) == ({} if told is None else {"freeBytes": told})
+        put(folder)
+        self.around(store)
+        assert asked == [folder.parent, folder]
+        assert names(folder) == []
+
+    def test_a_disk_that_does_not_tell_is_no_news(
+        self, store: RuntimeStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", refusing(errno.ENOSYS))
         assert self.around(store) == {}
+
+    async def test_a_full_disk_refuses_the_write_and_leaves_nothing_behind(
+        self, store: RuntimeStore, folder: Path
+    ) -> None:
+        await store.change(add("one"))
+        before = {name: (folder / name).read_bytes() for name in names(folder)}
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        for room in (0, 64):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+            try:
+                with pytest.raises(StorageError) as caught:
+                    await store.change(add("two " * 50))
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            assert caught.value.code == "store-unwritable"
+            assert {name: (folder / name).read_bytes() for name in names(folder)} == before
 
     def test_odd_lines_of_the_archive_are_counted(self, store: RuntimeStore, folder: Path) -> None:
         put(folder)
         make_folder(folder / "archived")
         (folder / "archived" / "MEMORY.jsonl").write_bytes(b'{"x":1}\n')
         assert self.around(store) == {"archiveUnreadableLines": 1}
+
+    @pytest.mark.parametrize("kind", ["file", "link to itself", "link to nothing"])
+    async def test_one_cause_is_told_once(
+        self, store: RuntimeStore, folder: Path, kind: str
+    ) -> None:
+        stand_in(folder, kind)
+        report = store.diagnose()
+        if kind == "link to nothing":
+            where = {"file": str(folder), "reason": "not-a-directory"}
+            assert (report["readable"], report["blocked"]) == (True, [where])
+        else:
+            reason = "ENOTDIR" if kind == "file" else "ELOOP"
+            expected = {"file": str(store.path), "readable": False, "reason": reason}
+            assert report == expected
+        with pytest.raises(StorageError) as caught:
+            await store.change(add("one"))
+        assert caught.value.code == "store-unwritable"
+
+    @pytest.mark.parametrize("error", [errno.EACCES, errno.EIO, errno.ELOOP])
+    def test_it_answers_whatever_fails(
+        self, store: RuntimeStore, folder: Path, monkeypatch: pytest.MonkeyPatch, error: int
+    ) -> None:
+        put(folder, store="{", memory="mine\n")
+        make_folder(folder / "edited")
+        make_folder(folder / "archived")
+        leave(folder / ".memories.lock")
+        for name in ("stat", "lstat", "open", "scandir", "listdir", "statvfs"):
+            monkeypatch.setattr(os, name, refusing(error))
+        report = store.diagnose()
+        assert (report["readable"], report["reason"]) == (False, errno.errorcode[error])
+        assert "blocked" not in report
 
     def test_text_beside_a_damaged_store_is_named(self, store: RuntimeStore, folder: Path) -> None:
         put(folder, store="{", user=" \n", memory="mine\n")

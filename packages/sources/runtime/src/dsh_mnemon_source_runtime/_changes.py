@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import attrs
@@ -11,7 +12,7 @@ from dsh_mnemon_core.sdk import Lineage, to_wire
 
 from dsh_mnemon_source_runtime import _capacity
 from dsh_mnemon_source_runtime._capacity import Candidate
-from dsh_mnemon_source_runtime._entries import of_target, used_bytes
+from dsh_mnemon_source_runtime._entries import joined_bytes, of_target
 from dsh_mnemon_source_runtime._format import revision as revision_of
 from dsh_mnemon_source_runtime._mutation import Prepared, prepare
 from dsh_mnemon_source_runtime.contracts import Entry, Limits, Mutation
@@ -19,17 +20,16 @@ from dsh_mnemon_source_runtime.errors import RuntimeConflictError
 from dsh_mnemon_source_runtime.lineage import entry_digest
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class State:
-    """One store as it was read: its entries and their revision."""
+    """One store as it was read: its entries and, worked out when asked for, their revision."""
 
     entries: tuple[Entry, ...]
-    revision: str
 
-
-def state_of(entries: tuple[Entry, ...]) -> State:
-    """Return the state that entries make."""
-    return State(entries=entries, revision=revision_of(entries))
+    @cached_property
+    def revision(self) -> str:
+        """Digest of the entries."""
+        return revision_of(self.entries)
 
 
 @attrs.frozen(kw_only=True)
@@ -139,12 +139,13 @@ class Steps:
 
     def _change(self, prepared: Prepared, after: tuple[Entry, ...]) -> Change:
         target = prepared.target
+        contents = [entry.content for entry in of_target(after, target)]
         answer = {
             "success": True,
             "message": prepared.message,
             "target": target,
-            "entryCount": len(of_target(after, target)),
-            "usage": {"used": used_bytes(after, target), "limit": self.limits.of(target)},
+            "entryCount": len(contents),
+            "usage": {"used": joined_bytes(contents), "limit": self.limits.of(target)},
             **prepared.outcome,
         }
         return Change(entries=after if prepared.changes else None, answer=answer)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 import attrs
 from dsh_mnemon_core.errors import StorageError
@@ -33,14 +34,15 @@ class Unfit(Exception):
 
 @attrs.frozen(kw_only=True)
 class Found:
-    """Bytes of a file and its modification time in nanoseconds."""
+    """Bytes of a file, its modification time in nanoseconds and its permission bits."""
 
     data: bytes
     modified: int
+    mode: int
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading, links followed, without ever waiting for it.
+def open_regular(path: Path) -> FileIO:
+    """Open a file for reading it whole, links followed, without ever waiting for it.
 
     Raises:
         Unfit: `NOT_REGULAR` or `TOO_LARGE`; it was not opened.
@@ -51,7 +53,7 @@ def open_regular(path: Path) -> BinaryIO:
         raise Unfit(NOT_REGULAR)
     if status.st_size > MAX_BYTES:
         raise Unfit(TOO_LARGE)
-    return open(path, "rb", opener=_open_at_once)
+    return open(path, "rb", buffering=0, opener=_open_at_once)
 
 
 def _open_at_once(path: str, flags: int) -> int:
@@ -66,7 +68,8 @@ def read_file(path: Path) -> Found | None:
     """
     try:
         with open_regular(path) as file:
-            return Found(data=file.read(), modified=os.fstat(file.fileno()).st_mtime_ns)
+            data, status = file.read(), os.fstat(file.fileno())
+            return Found(data=data, modified=status.st_mtime_ns, mode=stat.S_IMODE(status.st_mode))
     except FileNotFoundError:
         return None
     except Unfit as unfit:

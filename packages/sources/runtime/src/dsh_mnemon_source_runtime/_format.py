@@ -7,20 +7,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, cast
+from collections.abc import Sequence
+from typing import Any, Final, TypeGuard, cast
+
+from dsh_mnemon_core.files import read_json
 
 from dsh_mnemon_source_runtime._entries import collapse, is_branch_list, is_unicode, of_target
 from dsh_mnemon_source_runtime.contracts import IMPORTANCES, SEPARATOR, TARGETS, Entry, Target
 
+_text: Final = json.JSONEncoder(ensure_ascii=False).encode
+
 
 class Damage(ValueError):
-    """Raised when stored bytes are no valid store: a reason and maybe the first bad index."""
+    """Raised when stored bytes are no valid store.
 
-    def __init__(self, reason: str, index: int | None = None) -> None:
+    Args:
+        reason: As of `DamagedStore`.
+        index: Zero-based position of the first bad entry.
+        problem: What is wrong, in words, where the reason is not enough.
+    """
+
+    def __init__(self, reason: str, index: int | None = None, problem: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.index = index
+        self.problem = problem
 
 
 def compact_json(value: object) -> str:
@@ -38,9 +49,24 @@ def _document(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def encode(entries: Sequence[Entry]) -> bytes:
-    """Return the bytes of memories.json."""
-    text = json.dumps(_document(entries), ensure_ascii=False, indent=2)
-    return f"{text}\n".encode()
+    """Return the bytes of memories.json: stored JSON, as `json.dumps` writes it with indent 2."""
+    # With an indent `json` leaves its fast encoder, and every change writes all entries.
+    rows = ",\n".join(_row(entry) for entry in entries)
+    listed = f"[\n{rows}\n  ]" if rows else "[]"
+    return f'{{\n  "version": 1,\n  "entries": {listed}\n}}\n'.encode()
+
+
+def _row(entry: Entry) -> str:
+    fields = ",\n".join(f'      "{key}": {_value(value)}' for key, value in entry.to_json().items())
+    return f"    {{\n{fields}\n    }}"
+
+
+def _value(value: Any) -> str:
+    """Return a text or a list of texts as it stands in a row."""
+    if isinstance(value, str):
+        return _text(value)
+    items = ",\n".join(f"        {_text(name)}" for name in value)
+    return f"[\n{items}\n      ]" if items else "[]"
 
 
 def revision(entries: Sequence[Entry]) -> str:
@@ -54,21 +80,17 @@ def markdown(entries: Sequence[Entry], target: Target) -> bytes:
     return f"{SEPARATOR.join(contents)}\n".encode() if contents else b""
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
 def decode(data: bytes) -> tuple[Entry, ...]:
     """Read the bytes of memories.json; contents are collapsed, unknown keys dropped.
 
     Raises:
-        Damage: ``not-json``, ``wrong-version``, ``newer-version`` or ``invalid-entry`` with its
-            index.
+        Damage: ``not-json``, also for a key that is given twice, ``wrong-version``,
+            ``newer-version`` or ``invalid-entry`` with its index.
     """
     try:
-        document = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise Damage("not-json") from None
+        document = read_json(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Damage("not-json", problem=str(error)) from None
     if not isinstance(document, dict):
         raise Damage("wrong-version")
     stored = cast("dict[str, Any]", document)
@@ -81,13 +103,13 @@ def decode(data: bytes) -> tuple[Entry, ...]:
 
 
 def _entry(row: object, index: int) -> Entry:
-    if not isinstance(row, Mapping):
+    if not isinstance(row, dict):
         raise Damage("invalid-entry", index)
-    fields = cast("Mapping[str, Any]", row)
-    texts = [fields.get(key) for key in ("content", "created_at", "updated_at")]
-    if not all(isinstance(text, str) and is_unicode(text) for text in texts):
+    fields = cast("dict[str, Any]", row)
+    content, created_at = fields.get("content"), fields.get("created_at")
+    updated_at = fields.get("updated_at")
+    if not (_is_text(content) and _is_text(created_at) and _is_text(updated_at)):
         raise Damage("invalid-entry", index)
-    content, created_at, updated_at = cast("list[str]", texts)
     content = collapse(content)
     target, importance = fields.get("target"), fields.get("importance")
     if (
@@ -106,6 +128,10 @@ def _entry(row: object, index: int) -> Entry:
         importance=importance,
         branches=_branches(fields.get("branches")),
     )
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and is_unicode(value)
 
 
 def _branches(value: Any) -> tuple[str, ...] | None:

@@ -15,7 +15,7 @@ from dsh_mnemon_core.files import LockTiming, in_turn
 from dsh_mnemon_core.instant import iso_utc
 
 from dsh_mnemon_source_runtime import _capacity, _edits
-from dsh_mnemon_source_runtime._changes import Change, State, Step, Steps, state_of
+from dsh_mnemon_source_runtime._changes import Change, State, Step, Steps
 from dsh_mnemon_source_runtime._entries import of_target, used_bytes
 from dsh_mnemon_source_runtime._mutation import prepare
 from dsh_mnemon_source_runtime._store import RuntimeStore
@@ -23,7 +23,7 @@ from dsh_mnemon_source_runtime.contracts import FILE_NAMES, TARGETS, Limits, Mut
 
 
 def _combine(user: State, local: State) -> State:
-    return state_of((*of_target(user.entries, "user"), *of_target(local.entries, "memory")))
+    return State((*of_target(user.entries, "user"), *of_target(local.entries, "memory")))
 
 
 class RuntimeMemory:
@@ -111,7 +111,7 @@ class RuntimeMemory:
                     details={"expected": fence},
                 )
             change = step(state)
-            after = state if change.entries is None else state_of(change.entries)
+            after = state if change.entries is None else State(change.entries)
             return attrs.evolve(change, view_revision=self._view(target, after).revision)
 
         return await self.store(target).change(fenced)

@@ -60,7 +60,8 @@ class Prepared:
 
     def overflows(self, limits: Limits) -> bool:
         """Tell whether it grows the target beyond its limit; shrinking never does."""
-        return self.used < self.projected > limits.of(self.target)
+        projected = self.projected
+        return projected > limits.of(self.target) and projected > self.used
 
     def require_room(self, limits: Limits) -> None:
         """Refuse a mutation that `overflows`.

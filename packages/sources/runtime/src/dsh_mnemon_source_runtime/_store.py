@@ -21,13 +21,12 @@ from dsh_mnemon_core.files import (
     LockTiming,
     Replacement,
     StoreLock,
-    ensure_directory,
     remove_leftovers,
     storage_error,
 )
 
 from dsh_mnemon_source_runtime import _archive, _files, _surroundings
-from dsh_mnemon_source_runtime._changes import Change, State, Step, state_of
+from dsh_mnemon_source_runtime._changes import Change, State, Step
 from dsh_mnemon_source_runtime._format import Damage, decode, encode
 from dsh_mnemon_source_runtime._rendered import HandEdit, Renderings
 from dsh_mnemon_source_runtime.contracts import FILE_NAMES, Entry
@@ -42,14 +41,14 @@ _TICK: Final = 50_000_000
 
 @attrs.frozen(kw_only=True)
 class _Loaded:
-    """A state, the bytes it was read from and the signature of the file that held them.
+    """A state and the bytes that hold it; ``None`` without a store.
 
-    Without a store the bytes are ``None``.
+    A signature stands for the bytes of the file that has it, and is there only when it can.
     """
 
     state: State
     data: bytes | None
-    signature: tuple[int, int, int] | None
+    signature: tuple[int, int, int] | None = None
 
     @property
     def stored(self) -> tuple[Entry, ...] | None:
@@ -57,7 +56,7 @@ class _Loaded:
         return None if self.data is None else self.state.entries
 
 
-_ABSENT: Final = _Loaded(state=state_of(()), data=None, signature=None)
+_ABSENT: Final = _Loaded(state=State(()), data=None)
 
 
 class RuntimeStore:
@@ -117,7 +116,6 @@ class RuntimeStore:
             StorageError: The lock, the archive or a file fails; the old state stays.
             MnemonError: What ``step`` raises; nothing is written.
         """
-        await to_thread.run_sync(ensure_directory, self.folder)
 
         def work(lock: HeldLock) -> Change:
             before = self._load()
@@ -130,15 +128,15 @@ class RuntimeStore:
                 self._write(lock, before.stored, change.entries, now)
             return change
 
-        return await self._lock.run(work)
+        return await self._lock.run(work, create=True)
 
     def diagnose(self) -> dict[str, Any]:
         """Look at everything a write needs; never fails.
 
         Returns:
-            ``{file, readable, reason?, firstBadIndex?, texts?, blocked?, lock?,
-            archiveUnreadableLines?}``: ``texts`` are the Markdown files that still hold text when
-            memories.json is not readable; for the rest see `_surroundings.survey`.
+            ``{file, readable, reason?, firstBadIndex?, problem?, texts?, blocked?, lock?,
+            freeBytes?, archiveUnreadableLines?}``: ``texts`` are the Markdown files that still hold
+            text when memories.json is not readable; for the rest see `_surroundings.survey`.
         """
         report: dict[str, Any] = {"file": str(self.path), "readable": True}
         try:
@@ -149,7 +147,13 @@ class RuntimeStore:
             if texts := _surroundings.texts(self.folder):
                 report["texts"] = texts
         stale = self._lock.timing.stale
-        around = _surroundings.survey(self.folder, self._lock.path, now=time.time(), stale=stale)
+        around = _surroundings.survey(
+            self.folder,
+            self._lock.path,
+            readable=report["readable"],
+            now=time.time(),
+            stale=stale,
+        )
         return {**report, **around}
 
     def hand_edits(self) -> list[HandEdit]:
@@ -165,12 +169,13 @@ class RuntimeStore:
         return _archive.read(self.folder / _archive.FOLDER, limit=limit, offset=offset)
 
     def _load(self) -> _Loaded:
+        cached = self._cache
         try:
             with _files.open_regular(self.path) as file:
                 status = os.fstat(file.fileno())
                 signature = (status.st_mtime_ns, status.st_size, status.st_ino)
-                if self._cache is not None and self._cache.signature == signature:
-                    return self._cache
+                if cached is not None and cached.signature == signature:
+                    return cached
                 data = file.read()
         except FileNotFoundError:
             if self.path.is_symlink():
@@ -180,14 +185,23 @@ class RuntimeStore:
             raise DamagedStore(str(self.path), unfit.reason) from None
         except OSError as error:
             raise storage_error(error, self.path, code="store-unreadable") from error
-        try:
-            entries = decode(data)
-        except Damage as damage:
-            raise DamagedStore(str(self.path), damage.reason, damage.index) from None
-        loaded = _Loaded(state=state_of(entries), data=data, signature=signature)
-        settled = time.time_ns() - status.st_mtime_ns > _TICK
-        self._cache = loaded if settled else None
+        loaded = _Loaded(
+            state=cached.state
+            if cached is not None and cached.data == data
+            else self._decoded(data),
+            data=data,
+            signature=signature if time.time_ns() - status.st_mtime_ns > _TICK else None,
+        )
+        self._cache = loaded
         return loaded
+
+    def _decoded(self, data: bytes) -> State:
+        try:
+            return State(decode(data))
+        except Damage as damage:
+            raise DamagedStore(
+                str(self.path), damage.reason, damage.index, damage.problem
+            ) from None
 
     def _is_normal(self, loaded: _Loaded) -> bool:
         if loaded.data is None:
@@ -208,10 +222,6 @@ class RuntimeStore:
     def _write(
         self, lock: HeldLock, before: Sequence[Entry] | None, after: Sequence[Entry], now: datetime
     ) -> None:
-        self._renderings.keep_edits(before, now)
-        lock.commit(
-            [
-                *self._renderings.replacements(before, after),
-                Replacement(path=self._target(), data=encode(after)),
-            ]
-        )
+        files, data = self._renderings.rewrite(before, after, now), encode(after)
+        lock.commit([*files, Replacement(path=self._target(), data=data)])
+        self._cache = _Loaded(state=State(tuple(after)), data=data)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import attrs
-from dsh_mnemon_core.sdk import to_wire
 
 __all__ = (
     "ACTIONS",
@@ -59,15 +58,24 @@ class Entry:
     """
 
     content: str
-    created_at: str = attrs.field(metadata={"wire": "created_at"})
-    updated_at: str = attrs.field(metadata={"wire": "updated_at"})
+    created_at: str
+    updated_at: str
     target: Target
     importance: Importance
     branches: tuple[str, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored object: keys in file order, ``branches`` only when there are any."""
-        stored: dict[str, Any] = to_wire(self)
+        # Written out: every change does this for every entry, several times.
+        stored: dict[str, Any] = {
+            "content": self.content,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+            "target": self.target,
+            "importance": self.importance,
+        }
+        if self.branches is not None:
+            stored["branches"] = list(self.branches)
         return stored
 
 

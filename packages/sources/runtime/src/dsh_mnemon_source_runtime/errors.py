@@ -60,17 +60,19 @@ class DamagedStore(StorageError):
 
     Args:
         file: Path of memories.json.
-        reason: ``not-json``, ``wrong-version``, ``newer-version`` (written by a later release),
-            ``invalid-entry``, ``not-a-regular-file``, ``dangling-link`` or ``too-large``.
+        reason: ``not-json`` (also for a key given twice), ``wrong-version``, ``newer-version``
+            (written by a later release), ``invalid-entry``, ``not-a-regular-file``,
+            ``dangling-link`` or ``too-large``.
         index: Zero-based position of the first bad entry.
+        problem: What is wrong, in words, where the reason is not enough.
     """
 
-    def __init__(self, file: str, reason: str, index: int | None = None) -> None:
+    def __init__(self, file: str, reason: str, index: int | None = None, problem: str = "") -> None:
+        known = {"firstBadIndex": index, "problem": problem or None}
         details: dict[str, Any] = {"file": file, "reason": reason}
-        where = ""
-        if index is not None:
-            details["firstBadIndex"] = index
-            where = f" at entry {index}"
+        details |= {key: value for key, value in known.items() if value is not None}
+        where = "" if index is None else f" at entry {index}"
+        where += f": {problem}" if problem else ""
         super().__init__(
             "store-damaged",
             f"{file} is damaged ({reason}{where}); it is left untouched until someone repairs it",

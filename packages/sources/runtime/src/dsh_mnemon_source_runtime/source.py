@@ -39,7 +39,7 @@ __all__ = ("RuntimeSource", "runtime_source")
 
 _UNAVAILABLE: Final = "unavailable"
 _MANAGEMENT: Final = "management."
-_HINTS: Final = ("reason", "file", "firstBadIndex")
+_HINTS: Final = ("reason", "file", "firstBadIndex", "problem")
 _CAPTURES: Final = 64
 
 
@@ -73,7 +73,7 @@ class RuntimeSource:
     async def facts(self, request: FactsRequest) -> SourceFacts:
         """Tell the view revision; a damaged store is ``unavailable``; its hints say why.
 
-        The hints are ``{reason, file, firstBadIndex?}``.
+        The hints are ``{reason, file, firstBadIndex?, problem?}``.
         """
         try:
             state = await self._memory.current()
