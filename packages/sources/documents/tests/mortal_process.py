@@ -35,6 +35,11 @@ def dying(real: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
 async def change(workspace: str, kind: str, root: str, document_id: str) -> None:
     library = Library(Path(root), limit_bytes=1_000_000, clock=utc_now)
     steps = library.steps(workspace)
+    if kind == "import":
+        titles = ("One", "Two", "Three")
+        texts = [Mutation(action="create", title=title, content="New") for title in titles]
+        await library.take_in(workspace, texts)
+        return
     if kind == "archive":
         step = steps.archive(document_id, expected=None, summary="Cold")
     elif kind == "create":

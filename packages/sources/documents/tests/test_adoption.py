@@ -157,6 +157,8 @@ async def test_the_history_tells_the_revision(
         ('id: "one"', 'id: ""', "front-matter-invalid", "id"),
         ('id: "one"', f'id: "{"x" * 301}"', "front-matter-invalid", "id"),
         ('id: "one"', 'id: "\\ud800"', "text-not-unicode", "id"),
+        ('id: "one"', 'id: "one"\nid: "two"', "front-matter-invalid", "id"),
+        ('title: "', '"title" : 1\ntitle: "', "front-matter-invalid", "title"),
         ('title: "', 'headline: "', "front-matter-incomplete", "title"),
         ('title: "', f'title: "{"x" * 161}', "text-too-long", "title"),
         ('description: "', f'description: "{"x" * 601}', "text-too-long", "description"),

@@ -105,7 +105,7 @@ async def test_document_and_search(source: RunningSource) -> None:
         "total": 1,
         "generatedAt": "2026-03-01T12:00:00.000Z",
     }
-    assert row == {**document, "score": 5, "excerpt": "Some text"}
+    assert row == {**document, "score": 5, "excerpt": "Some text", "passage": "Some text"}
     for value in (None, {}, {"limit": "many"}, {"limit": True}, {"limit": 2.7}, {"limit": -1}):
         assert (await read(source, "search", value))["total"] == 1
     for value in ({"query": 5}, {"query": "x" * 2001}, {"query": "\ud800"}):
@@ -223,6 +223,31 @@ async def test_restore_makes_a_new_document(source: RunningSource) -> None:
     assert restored["document"]["memoryBodyIds"] == []
     assert "archivedAt" not in restored["document"]
     assert (await read(source, "document", {"id": document["id"]}))["status"] == "archived"
+
+
+@pytest.mark.requirement("documents:titles:told")
+async def test_another_document_of_the_same_title_is_told(source: RunningSource) -> None:
+    async def change(operation: str, **value: Any) -> Any:
+        return (await source.manage(operation, value)).value
+
+    first = await create(source, "Release Checklist")
+    again = await change("mutate", action="create", title="release  checklist", content="x")
+    assert again["sameTitle"] == [first["id"]]
+    other = await change("mutate", action="create", title="Other", content="x")
+    assert "sameTitle" not in other
+    await change("archive", id=first["id"])
+    restored = await change("restore", id=first["id"])
+    assert restored["sameTitle"] == [again["document"]["id"]]
+    twice = await change("restore", id=first["id"])
+    assert twice["sameTitle"] == [again["document"]["id"], restored["document"]["id"]]
+    # An update tells of it where it gives the title.
+    update = {"action": "update", "id": again["document"]["id"], "content": "y"}
+    assert "sameTitle" not in await change("mutate", **update)
+    renamed = {"action": "update", "id": other["document"]["id"], "title": "RELEASE CHECKLIST"}
+    assert len((await change("mutate", **renamed))["sameTitle"]) == 3
+    for _ in range(4):
+        last = await change("mutate", action="create", title="Release Checklist", content="x")
+    assert len(last["sameTitle"]) == 5
 
 
 @pytest.mark.requirement("documents:history")

@@ -126,7 +126,7 @@ async def test_killed_writers_leave_a_whole_store(
 
 
 @pytest.mark.requirement("documents:crash:kill")
-@pytest.mark.parametrize("kind", ["create", "update", "retitle", "archive"])
+@pytest.mark.parametrize("kind", ["create", "update", "retitle", "archive", "import"])
 async def test_a_death_at_any_step_leaves_the_old_state_or_the_new_one(
     tmp_path: Path, workspace: str, kind: str, make_library: Callable[..., Library]
 ) -> None:

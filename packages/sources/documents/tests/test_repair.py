@@ -166,6 +166,8 @@ async def test_a_repair_that_was_put_off_is_made_by_the_next_use(
         b"torn",
         b"[]",
         b'{"id": "x"}',
+        b'{"changes": {}}',
+        b'{"changes": [5, {"id": "x"}]}',
         b'{"id": "x", "path": "/etc/passwd", "sha256": "x", "revision": 1}',
         b'{"id": "x", "path": "documents/active/absent.md", "sha256": "x", "revision": 1}',
     ],

@@ -11,6 +11,7 @@ import attrs
 import pytest
 from dsh_mnemon_core.errors import AuthorityError, ConflictError, InputError, StorageError
 from dsh_mnemon_core.source import ManagementRequest
+from dsh_mnemon_source_documents._library import Library
 from dsh_mnemon_testing import RunningSource
 
 BOOK = {"title": "Release 发布", "content": "Tag, build, 部署 and announce.", "description": "How"}
@@ -319,3 +320,23 @@ async def test_a_title_of_five_hundred_characters_is_refused(source: RunningSour
         await create(source, title="x" * 500)
     assert caught.value.code == "text-too-long"
     assert caught.value.details["limit"] == 160
+
+
+async def test_a_source_that_is_not_asked_makes_no_library(
+    run_source: Callable[..., RunningSource], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+
+    class Counted(Library):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            made.append(self)
+
+    monkeypatch.setattr("dsh_mnemon_source_documents._library.Library", Counted)
+    await run_source().dispose()
+    assert made == []
+    source = run_source()
+    for _ in range(2):
+        assert (await source.facts()).availability == "ready"
+    await source.dispose()
+    assert len(made) == 1

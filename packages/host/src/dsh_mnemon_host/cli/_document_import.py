@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
 import attrs
 from cyclopts import Parameter
-from dsh_mnemon_core.errors import InputError, MnemonError
-from dsh_mnemon_core.wire import to_wire
+from dsh_mnemon_core.errors import InputError
 
+from dsh_mnemon_host.cli._document_intake import taken_in
+from dsh_mnemon_host.cli._import_report import excerpt, failures, listed, named
 from dsh_mnemon_host.cli._progress import progress
 from dsh_mnemon_host.cli.documents import app
 from dsh_mnemon_host.cli.invocation import Common, open_host
 from dsh_mnemon_host.cli.output import print_json, print_text
-from dsh_mnemon_host.memory_host import MemoryHost
+from dsh_mnemon_host.transfer.found import read_text, shown
 from dsh_mnemon_host.transfer.markdown import markdown_files
 
 __all__ = ("app",)
@@ -27,6 +28,14 @@ _COMMON = Common()
 _TITLE_CHARACTERS = 160
 _MANAGED = re.compile(r"---\r?\nid: \S+\r?\n(?:[^\n]*\n)*?content_hash: ")
 """How the front matter of a managed document begins."""
+
+
+_WOULD = {
+    "created": "would be created",
+    "updated": "would be updated",
+    "unchanged": "unchanged",
+}
+"""What becomes of a file, and how a dry run says it."""
 
 
 @attrs.frozen
@@ -52,7 +61,7 @@ async def _import(
     their names. Run it again after a change: a file that is there already with the same body is
     left alone, one with another body is updated.
 
-    A file that cannot be read is named, and the others are imported.
+    A file that is empty or cannot be read is named, and the others are imported.
 
     Example: `dsh-mnemon documents import docs --dry-run`
 
@@ -64,43 +73,72 @@ async def _import(
         Only say what would be done.
     """
     if not await anyio.Path(folder).is_dir():
-        raise InputError("import-unreadable", f"{folder} is no folder")
-    files, failed = await anyio.to_thread.run_sync(_read, folder)
-    counts = {"created": 0, "updated": 0, "unchanged": 0}
+        raise InputError("import-unreadable", f"{shown(folder)} is no folder")
+    read = await anyio.to_thread.run_sync(_read, folder)
+    counts = dict.fromkeys(_WOULD, 0)
+    failed = list(read.failed)
+    done: list[dict[str, str]] = []
     async with open_host(common) as host:
-        known = await _known(host)
-        with progress(len(files), "importing", quiet=common.json) as bar:
-            for done, file in enumerate(files, 1):
-                try:
-                    counts[await _take(host, file, known, dry_run=dry_run)] += 1
-                except MnemonError as error:
-                    failed.append({"file": file.name, **error.to_wire()})
-                bar.update(done)
-    result = {"dryRun": dry_run, **counts, "failed": failed}
+        texts = [{"title": file.title, "content": file.text} for file in read.files]
+        files = iter(read.files)
+        with progress(len(texts), "importing", quiet=common.json) as bar:
+            async for outcome in taken_in(host, texts, dry_run=dry_run):
+                file, action = next(files), outcome["action"]
+                if action == "refused":
+                    failed.append({"file": file.name, **outcome["error"]})
+                else:
+                    counts[action] += 1
+                    done.append({"file": file.name, "title": file.title, "action": action})
+                bar.update(len(done) + len(failed) - len(read.failed))
+    beside = {"empty": read.empty, "failed": failed, "documents": done}
+    result = {"dryRun": dry_run, **counts, **beside}
     if common.json:
         print_json(result)
     else:
-        word = "Dry run: " if dry_run else ""
-        told = ", ".join(f"{count} {name}" for name, count in counts.items())
-        lines = (f"! {item['file']}: {item['message']} [{item['code']}]" for item in failed)
-        print_text("\n".join((f"{word}{told}, {len(failed)} failed", *lines)))
+        print_text("\n".join(_told(result)))
     return 1 if failed else 0
 
 
-def _read(folder: Path) -> tuple[list[_File], list[dict[str, Any]]]:
+def _told(result: Mapping[str, Any]) -> Iterator[str]:
+    rest = f"{len(result['empty'])} empty, {len(result['failed'])} failed"
+    if result["dryRun"]:
+        told = ", ".join(f"{result[action]} {word}" for action, word in _WOULD.items())
+        yield f"Dry run: {told}, {rest}. Nothing was imported."
+        yield from listed(
+            [
+                f"- {item['file']}: {excerpt(item['title'])} ({_WOULD[item['action']]})"
+                for item in result["documents"]
+            ]
+        )
+    else:
+        yield ", ".join((*(f"{result[action]} {action}" for action in _WOULD), rest))
+    yield from named(result["empty"], "empty")
+    yield from failures(result["failed"])
+
+
+@attrs.frozen
+class _Folder:
+    """The files of a folder: those to import, the names of empty ones, and what cannot be read."""
+
+    files: Sequence[_File]
+    empty: Sequence[str]
+    failed: Sequence[dict[str, Any]]
+
+
+def _read(folder: Path) -> _Folder:
     """Read every file; one that cannot be read is reported and harms no other.
 
     Raises:
         InputError: ``import-managed``: the folder holds documents that are managed already.
     """
     files: list[_File] = []
+    empty: list[str] = []
     failed: list[dict[str, Any]] = []
     for path in markdown_files(folder):
-        name = path.relative_to(folder).as_posix()
+        name = shown(path.relative_to(folder))
         try:
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            why = InputError("import-unreadable", f"it cannot be read as UTF-8: {error}")
+            text = read_text(path)
+        except InputError as why:
             failed.append({"file": name, **why.to_wire()})
             continue
         if _MANAGED.match(text):
@@ -109,9 +147,12 @@ def _read(folder: Path) -> tuple[list[_File], list[dict[str, Any]]]:
                 f"{name} is a managed document; `dsh-mnemon documents adopt` takes lost ones back",
             )
         if text.strip():
-            files.append(_File(name, _title(text, path.stem), text))
+            files.append(_File(name, _title(text, shown(path.stem)), text))
+        else:
+            empty.append(name)
     count = Counter(file.title for file in files)
-    return [file if count[file.title] == 1 else _told_apart(file) for file in files], failed
+    apart = [file if count[file.title] == 1 else _told_apart(file) for file in files]
+    return _Folder(apart, empty, failed)
 
 
 def _told_apart(file: _File) -> _File:
@@ -124,30 +165,3 @@ def _title(text: str, fallback: str) -> str:
         if line.startswith("# ") and (title := " ".join(line[2:].strip(" #").split())):
             return title[:_TITLE_CHARACTERS].strip()
     return " ".join(fallback.split())[:_TITLE_CHARACTERS].strip()
-
-
-async def _known(host: MemoryHost) -> dict[str, Mapping[str, Any]]:
-    """Return the active documents by title."""
-    session = await host.people.source("documents", capability="read")
-    snapshot: dict[str, Any] = to_wire(await session.read("snapshot"))
-    active = [row for row in snapshot["documents"] if row["status"] == "active"]
-    return {row["title"]: row for row in active}
-
-
-async def _take(
-    host: MemoryHost, file: _File, known: dict[str, Mapping[str, Any]], *, dry_run: bool
-) -> str:
-    row = known.get(file.title)
-    if row is None:
-        if not dry_run:
-            mutation = {"action": "create", "title": file.title, "content": file.text}
-            known[file.title] = (await host.people.write_document(mutation))["document"]
-        return "created"
-    session = await host.people.source("documents", capability="read")
-    document: Mapping[str, Any] = to_wire(await session.read("document", {"id": row["id"]}))
-    if document["content"].strip() == file.text.strip():
-        return "unchanged"
-    if not dry_run:
-        update = {"id": row["id"], "revision": document["revision"], "content": file.text}
-        await host.people.write_document({"action": "update", **update})
-    return "updated"

@@ -1,27 +1,41 @@
-"""``dsh-mnemon documents``: the working documents of a workspace."""
+"""``dsh-mnemon documents``: the working documents."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import anyio
 from cyclopts import App, Parameter
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.wire import to_wire
 
+from dsh_mnemon_host.cli._chosen_document import Status, chosen_document
+from dsh_mnemon_host.cli._document_rows import (
+    document_row,
+    former_row,
+    found_row,
+    told_change,
+    told_unindexed,
+)
+from dsh_mnemon_host.cli._ranges import Range
 from dsh_mnemon_host.cli.invocation import Common, given, open_host
 from dsh_mnemon_host.cli.output import print_json, print_text
+from dsh_mnemon_host.memory_host import MemoryHost
 
 __all__ = ("app",)
 
-app = App(
-    name="documents",
-    help="Working documents: Markdown that agents search, read and keep up to date.",
-    help_format="markdown",
-)
+_HELP = """Working documents: Markdown that agents search, read and keep up to date.
+
+A document is named by its title in any case, or by its id; the first characters of the id will do,
+four or more, as long as they are those of no other.
+
+Example: `dsh-mnemon documents create "Release checklist" notes/release.md`
+"""
+
+app = App(name="documents", help=_HELP, help_format="markdown")
 
 Several = Annotated[list[str] | None, Parameter(negative="")]
 Body = Annotated[Path | None, Parameter(allow_leading_hyphen=True)]
@@ -63,7 +77,11 @@ async def _create(
     if body is None:
         raise InputError("usage", "give the body as a file, as - for standard input, or --content")
     mutation = {"action": "create", "title": title, "content": body}
-    return await _write({**mutation, **given(description=description, sourcePaths=path)}, common)
+    async with open_host(common) as host:
+        answer = await host.people.write_document(
+            {**mutation, **given(description=description, sourcePaths=path)}
+        )
+    return _told(answer, common)
 
 
 @app.command(name="update")
@@ -81,12 +99,12 @@ async def _update(
 ) -> int:
     """Change a document; what is not given stays. Former bodies are kept, see `history`.
 
-    Example: `dsh-mnemon documents update 7d1c…  notes/release.md --revision 3`
+    Example: `dsh-mnemon documents update "Release checklist" notes/release.md --revision 3`
 
     Parameters
     ----------
     id
-        Id of the document.
+        The document: its title, its id, or how its id begins.
     file
         Markdown file with the whole new body; `-` is standard input.
     content
@@ -109,29 +127,29 @@ async def _update(
     )
     if not changes.keys() - {"revision"}:
         raise InputError("usage", "say what is to change: a file, --content, --title, ...")
-    return await _write({"action": "update", "id": id, **changes}, common)
-
-
-async def _write(mutation: Mapping[str, Any], common: Common) -> int:
     async with open_host(common) as host:
-        answer = await host.people.write_document(mutation)
-    return _changed(answer, common)
+        document_id = await _chosen(host, id, "write")
+        answer = await host.people.write_document(
+            {"action": "update", "id": document_id, **changes}
+        )
+    return _told(answer, common)
 
 
 @app.command(name="read")
 async def _read(id: str, /, *, common: Common = _COMMON) -> int:
     """Print a document's body; with --json everything that is known of it.
 
-    Example: `dsh-mnemon documents read 7d1c… > release.md`
+    Example: `dsh-mnemon documents read "Release checklist" > release.md`
 
     Parameters
     ----------
     id
-        Id of the document.
+        The document: its title, its id, or how its id begins.
     """
     async with open_host(common) as host:
         session = await host.people.source(_TYPE, capability="read")
-        document: dict[str, Any] = to_wire(await session.read("document", {"id": id}))
+        document_id = await chosen_document(session, id)
+        document: dict[str, Any] = to_wire(await session.read("document", {"id": document_id}))
     if common.json:
         print_json(document)
     else:
@@ -145,7 +163,7 @@ async def _search(
     /,
     *,
     archived: Annotated[bool, Parameter(negative="")] = False,
-    limit: int = 10,
+    limit: Annotated[int, Parameter(validator=Range(1, 50))] = 10,
     common: Common = _COMMON,
 ) -> int:
     """Search documents; without a query the most recent ones.
@@ -169,10 +187,13 @@ async def _search(
         print_json(found)
     else:
         rows: Sequence[Mapping[str, Any]] = found["results"]
-        print_text("\n".join(_row(row) for row in rows) or "Nothing was found.")
-        _tell_unindexed(found)
-        for item in found.get("unhealthy", ()):
-            print_text(f"! {item['title']} [{item['id']}] cannot be read: {item['reason']}")
+        lines = [*map(found_row, rows)] or ["Nothing was found."]
+        ill: Sequence[Mapping[str, Any]] = found.get("unhealthy", ())
+        lines += told_unindexed(found)
+        lines += [
+            f"! {item['title']} [{item['id']}] cannot be read: {item['reason']}" for item in ill
+        ]
+        print_text("\n".join(lines))
     return 0
 
 
@@ -182,7 +203,10 @@ async def _list(
     archived: Annotated[bool, Parameter(negative="")] = False,
     common: Common = _COMMON,
 ) -> int:
-    """List the documents of the workspace, the most recently changed first.
+    """List the documents, the most recently changed first.
+
+    They are those of the store in use; `dsh-mnemon status` says whether that is the workspace's own
+    or one for all of them.
 
     Example: `dsh-mnemon documents list --archived`
 
@@ -201,8 +225,7 @@ async def _list(
     else:
         used = f"{snapshot['activeBytes']} of {snapshot['limitBytes']} bytes"
         counts = f"{snapshot['activeCount']} active, {snapshot['archivedCount']} archived, {used}"
-        print_text("\n".join((counts, *(_row(row) for row in rows))))
-        _tell_unindexed(snapshot)
+        print_text("\n".join((counts, *map(document_row, rows), *told_unindexed(snapshot))))
     return 0
 
 
@@ -210,25 +233,22 @@ async def _list(
 async def _history(id: str, /, *, common: Common = _COMMON) -> int:
     """List the former bodies of a document that are kept, newest first.
 
-    Example: `dsh-mnemon documents history 7d1c…`
+    Example: `dsh-mnemon documents history 7d1c80f4`
 
     Parameters
     ----------
     id
-        Id of the document.
+        The document: its title, its id, or how its id begins.
     """
     async with open_host(common) as host:
         session = await host.people.source(_TYPE, capability="read")
-        history: dict[str, Any] = to_wire(await session.read("history", {"id": id}))
+        document_id = await chosen_document(session, id)
+        history: dict[str, Any] = to_wire(await session.read("history", {"id": document_id}))
     if common.json:
         print_json(history)
     else:
         bodies: Sequence[Mapping[str, Any]] = history["revisions"]
-        lines = (
-            f"r{item['revision']}  until {item['replacedAt']}  {item['characters']} characters"
-            for item in bodies
-        )
-        print_text("\n".join(lines) or "No former body is kept.")
+        print_text("\n".join(map(former_row, bodies)) or "No former body is kept.")
     return 0
 
 
@@ -238,18 +258,18 @@ async def _archive(id: str, /, *, revision: int | None = None, common: Common = 
 
     Where no Memory Space can take an index, the document is archived without one.
 
-    Example: `dsh-mnemon documents archive 7d1c…`
+    Example: `dsh-mnemon documents archive "Release checklist"`
 
     Parameters
     ----------
     id
-        Id of the document.
+        The document: its title, its id, or how its id begins.
     revision
         Revision you read; refused if it has another by now.
     """
     async with open_host(common) as host:
-        answer = await host.people.archive_document(id, revision)
-    return _changed(answer, common)
+        answer = await host.people.archive_document(await _chosen(host, id, "archive"), revision)
+    return _told(answer, common)
 
 
 @app.command(name="adopt")
@@ -282,18 +302,20 @@ async def _adopt(file: str | None = None, /, *, common: Common = _COMMON) -> int
 async def _restore(id: str, /, *, revision: int | None = None, common: Common = _COMMON) -> int:
     """Make a new active document from an archived one, or bring a former body back.
 
-    Example: `dsh-mnemon documents restore 7d1c… --revision 2`
+    Example: `dsh-mnemon documents restore "Release checklist" --revision 2`
 
     Parameters
     ----------
     id
-        Id of the document.
+        The document: its title, its id, or how its id begins.
     revision
         Former revision to bring back, as `history` lists them.
     """
     async with open_host(common) as host:
-        answer = await host.people.restore_document(id, revision)
-    return _changed(answer, common)
+        status: Status = "archived" if revision is None else "active"
+        document_id = await _chosen(host, id, "write", status=status)
+        answer = await host.people.restore_document(document_id, revision)
+    return _told(answer, common)
 
 
 async def _body(file: Path | None, content: str | None) -> str | None:
@@ -305,30 +327,36 @@ async def _body(file: Path | None, content: str | None) -> str | None:
     try:
         if str(file) == "-":
             return await anyio.to_thread.run_sync(sys.stdin.read)
-        return await anyio.Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("import-unreadable", f"{file} cannot be read: {error}") from error
+        return await anyio.Path(file).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = f"byte {error.object[error.start]:#04x} at {error.start}"
+        raise InputError(
+            "file-unreadable", f"{_shown(file)} is not UTF-8 ({place}); save it as UTF-8"
+        ) from error
+    except OSError as error:
+        raise InputError(
+            "file-unreadable", f"{_shown(file)} cannot be read: {error.strerror or error}"
+        ) from error
 
 
-def _tell_unindexed(answer: Mapping[str, Any]) -> None:
-    count = answer.get("unindexed", 0)
-    if count:
-        print_text(f"! {count} file(s) no record names; see `dsh-mnemon documents adopt --help`")
+def _shown(file: Path) -> str:
+    return "standard input" if str(file) == "-" else str(file)
 
 
-def _row(row: Mapping[str, Any]) -> str:
-    state = "" if row.get("status") == "active" else f" ({row.get('status')})"
-    ill = "" if row.get("healthy", True) else " - cannot be read; see `dsh-mnemon doctor`"
-    about = f"\n    {row['description']}" if row.get("description") else ""
-    return f"- {row['title']}{state} [{row['id']}] r{row['revision']}{ill}{about}"
+async def _chosen(
+    host: MemoryHost,
+    given: str,
+    capability: Literal["write", "archive"],
+    *,
+    status: Status = "active",
+) -> str:
+    session = await host.people.source(_TYPE, capability=capability)
+    return await chosen_document(session, given, status=status)
 
 
-def _changed(answer: Mapping[str, Any], common: Common) -> int:
+def _told(answer: Mapping[str, Any], common: Common) -> int:
     if common.json:
         print_json(answer)
-        return 0
-    document: Mapping[str, Any] = answer["document"]
-    print_text(f"{answer['action']}: {document['title']} [{document['id']}]")
-    if "maintenance" in answer:
-        print_text(answer["maintenance"]["summary"])
+    else:
+        print_text("\n".join(told_change(answer)))
     return 0

@@ -14,7 +14,7 @@ from dsh_mnemon_core.instant import parse_utc
 
 from dsh_mnemon_source_documents import _fields
 from dsh_mnemon_source_documents._folder import UNSAFE, Found
-from dsh_mnemon_source_documents._format import fields
+from dsh_mnemon_source_documents._format import fields, given_twice
 from dsh_mnemon_source_documents._index import State, split_place
 from dsh_mnemon_source_documents._text import sha256
 from dsh_mnemon_source_documents.contracts import DocumentRecord, Status
@@ -156,6 +156,8 @@ def _record(place: str, reader: StrayReader, workspace: str, root: Path) -> Docu
         raise _Refused(found.reason or UNSAFE, f"it cannot be read: {found.reason}")
     if not found.front:
         raise _Refused("no-front-matter", "it does not begin with a front matter")
+    if twice := given_twice(found.front):
+        raise _Refused("front-matter-invalid", f"{twice} is given twice", twice)
     front = fields(found.front)
     texts = {key: _text(front.get(key), key) for key in _TEXTS}
     for key in _TIMES:

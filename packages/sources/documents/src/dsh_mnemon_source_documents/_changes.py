@@ -11,8 +11,10 @@ from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.sdk import Lineage, to_wire
 
 from dsh_mnemon_source_documents import _capacity, _fields
+from dsh_mnemon_source_documents._files import MISSING, NOT_REGULAR
 from dsh_mnemon_source_documents._folder import UNSAFE, Found
 from dsh_mnemon_source_documents._format import carried, filename, render
+from dsh_mnemon_source_documents._history import Kept, kept_place
 from dsh_mnemon_source_documents._index import State, place, split_place
 from dsh_mnemon_source_documents._inputs import Mutation
 from dsh_mnemon_source_documents._text import sha256
@@ -25,6 +27,12 @@ from dsh_mnemon_source_documents.errors import (
 
 ARCHIVED_LOCALLY: Final = "Archived locally by the user."
 
+_NAMED: Final = 5
+"""Other documents of the same title that an answer names."""
+
+_HEALED: Final = (MISSING, NOT_REGULAR, UNSAFE)
+"""Bodies that new content replaces though they could not be kept: there is nothing to lose."""
+
 
 class Reader(Protocol):
     """What a step may look at on disk."""
@@ -33,8 +41,8 @@ class Reader(Protocol):
         """Read the body of a document as it is."""
         ...
 
-    def former(self, record: DocumentRecord) -> dict[int, str]:
-        """Read the kept former bodies of a document by revision, unreadable ones left out."""
+    def former(self, record: DocumentRecord) -> dict[int, Kept]:
+        """Read the kept former bodies of a document by revision."""
         ...
 
 
@@ -122,6 +130,10 @@ class Steps:
     new_id: Callable[[], str]
 
     def mutate(self, mutation: Mutation) -> Step:
+        """Create or update a document that has room, and tell of others with its title."""
+        return _telling(self.fitting(mutation))
+
+    def fitting(self, mutation: Mutation) -> Step:
         """Create or update a document that has room."""
         return self._with_room(self.prepare(mutation))
 
@@ -191,7 +203,7 @@ class Steps:
             document_id: The document.
             revision: Which of its revisions; the current one by default.
         """
-        return self._with_room(self.prepare_restore(document_id, revision))
+        return _telling(self._with_room(self.prepare_restore(document_id, revision)))
 
     def prepare_restore(self, document_id: str, revision: int | None) -> Step:
         """Say what `restore` would change, capacity aside."""
@@ -264,7 +276,10 @@ class Steps:
         before = _active(find(state, mutation.id))
         check_revision(before, mutation.revision)
         found = reader.look(before)
-        given = found.require(before) if mutation.content is None else mutation.content
+        if mutation.content is None or (found.data is None and found.reason not in _HEALED):
+            given = found.require(before)
+        else:
+            given = mutation.content
         body = _fields.body(given)
         record = attrs.evolve(
             before,
@@ -287,10 +302,31 @@ class Steps:
         change = _written(state, record, body, carried(found.front), action="updated")
         if found.data is None or found.text == body:
             return change
-        return attrs.evolve(change, former=Former(record=before, data=found.data))
+        former = Former(record=before, data=found.data)
+        return attrs.evolve(change, former=former, more=_unreadable(before, found))
 
     def _source_paths(self, values: Sequence[str]) -> tuple[str, ...]:
         return _fields.source_paths(values, self.workspace, str(self.root))
+
+
+def _telling(taken: Step) -> Step:
+    """Let the answer name other active documents of a title that a step gives."""
+
+    def step(state: State, reader: Reader) -> Change:
+        change = taken(state, reader)
+        document, before = change.document, state.by_id.get(change.document.id)
+        if before is not None and before.title == document.title:
+            return change
+        title = document.title.casefold()
+        same = [
+            record.id
+            for record in state.records
+            if record.is_active and record.title.casefold() == title and record.id != document.id
+        ]
+        more = {"sameTitle": same[:_NAMED]} if same else {}
+        return attrs.evolve(change, more={**change.more, **more})
+
+    return step
 
 
 def _active(record: DocumentRecord) -> DocumentRecord:
@@ -303,9 +339,18 @@ def _active(record: DocumentRecord) -> DocumentRecord:
     return record
 
 
-def _kept(record: DocumentRecord, former: dict[int, str], revision: int | None) -> str:
-    body = former.get(revision or 0)
-    if body is None:
+def _unreadable(before: DocumentRecord, found: Found) -> dict[str, Any]:
+    """Tell of a body that nobody could read before it was replaced, and where it lies now."""
+    if found.text is not None:
+        return {}
+    place = kept_place(before.id, before.revision)
+    told = {"revision": before.revision, "reason": found.reason, "file": place}
+    return {"replacedUnreadable": told}
+
+
+def _kept(record: DocumentRecord, former: dict[int, Kept], revision: int | None) -> str:
+    found = former.get(revision or 0)
+    if found is None:
         kept = ", ".join(map(str, sorted(former))) or "none"
         raise DocumentConflictError(
             f"revision {revision} of {record.title!r} is not kept; these are: {kept}",
@@ -314,7 +359,7 @@ def _kept(record: DocumentRecord, former: dict[int, str], revision: int | None) 
             current=record.revision,
             kept=sorted(former),
         )
-    return body
+    return found.require()
 
 
 def _written(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.sdk import EvidenceItem, truncate
 
 from dsh_mnemon_source_documents._format import excerpt
-from dsh_mnemon_source_documents._search import Result, Results
 from dsh_mnemon_source_documents._window import window
 from dsh_mnemon_source_documents.contracts import DocumentRecord, Unhealthy
+
+if TYPE_CHECKING:
+    from dsh_mnemon_source_documents._search import Result, Results
 
 PASSAGE: Final = 2600
 """Characters shown of one document at most."""

@@ -49,20 +49,26 @@ def filename(title: str, document_id: str) -> str:
     return f"{slug(title)}-{document_id[:8]}.md"
 
 
+def plain(body: str) -> str:
+    """Return a body, or a part of one, as one line without markup."""
+    return collapse(_MARKUP.sub("", body))
+
+
 def excerpt(body: str) -> str:
     """Return the beginning of a body without markup, at most 220 characters."""
     # Markup vanishes and white space shrinks; mostly somewhat more than that is enough to look at.
-    plain = collapse(_MARKUP.sub("", body[: 8 * _EXCERPT_CHARACTERS]))
-    if len(plain) <= _EXCERPT_CHARACTERS:
-        plain = collapse(_MARKUP.sub("", body))
-    return truncate(plain, _EXCERPT_CHARACTERS)
+    line = plain(body[: 8 * _EXCERPT_CHARACTERS])
+    if len(line) <= _EXCERPT_CHARACTERS:
+        line = plain(body)
+    return truncate(line, _EXCERPT_CHARACTERS)
 
 
 def split(text: str) -> tuple[str, str]:
     """Return front matter, without its fences and with LF, and stripped body of a file.
 
     Editors may have put CR before LF, and a byte order mark at the beginning; the body keeps its
-    line ends.
+    line ends. To the letter of §3.5 such a file would be all body: its front matter would be shown
+    as text, and the next write would put a second one before it.
     """
     head = _HEAD.match(text)
     end = _CLOSING.search(text, head.end()) if head else None
@@ -85,6 +91,12 @@ def fields(front: str) -> dict[str, str | list[str]]:
         elif (item := _MEMBER_OF_LIST.fullmatch(line)) and (text := _unquoted(item[1])) is not None:
             items.append(text)
     return found
+
+
+def given_twice(front: str) -> str | None:
+    """Return a managed key that stands twice in a front matter: the next write would drop one."""
+    found = [key[1] for line in front.split("\n") if (key := _KEY.match(line))]
+    return next((key for key in found if key in _MANAGED and found.count(key) > 1), None)
 
 
 def _unquoted(scalar: str) -> str | None:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from json.encoder import encode_basestring
-from typing import Any, Final, NoReturn, TypeGuard, cast
+from typing import Any, Final, TypeGuard, cast
 
 import attrs
 from dsh_mnemon_core.errors import InputError
+from dsh_mnemon_core.files import read_json
 from dsh_mnemon_core.sdk import integer, truncate
 
 from dsh_mnemon_source_documents.contracts import FOLDER, STATUSES, DocumentRecord
@@ -147,19 +148,15 @@ def _value(value: str | int | list[str], layout: _Layout) -> str:
 # -- reading --------------------------------------------------------------------------------------
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
 def decode(data: bytes) -> tuple[DocumentRecord, ...]:
     """Read the bytes of index.json; unknown keys and foreign list members are dropped.
 
     Raises:
-        Damage: ``not-json``, ``wrong-version``, ``newer-version`` or ``invalid-record`` with its
-            position.
+        Damage: ``not-json``, also for a key that is given twice, ``wrong-version``,
+            ``newer-version`` or ``invalid-record`` with its position.
     """
     try:
-        document = json.loads(data, parse_constant=_refuse_constant)
+        document = read_json(data)
     except (ValueError, RecursionError) as error:
         raise Damage("not-json", problem=f"it is no JSON: {error}") from None
     if not isinstance(document, dict):

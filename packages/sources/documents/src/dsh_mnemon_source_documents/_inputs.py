@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import attrs
 from dsh_mnemon_core.checks import well_formed
 from dsh_mnemon_core.errors import InputError
-from dsh_mnemon_core.sdk import integer, text
+from dsh_mnemon_core.sdk import integer, record, text
 from dsh_mnemon_core.wire import nearest
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 
 from dsh_mnemon_source_documents._text import strip
-from dsh_mnemon_source_documents.actions import MAX_RESULTS, CreateInput, ManageInput
+from dsh_mnemon_source_documents.actions import (
+    MAX_RESULTS,
+    CreateInput,
+    ImportedInput,
+    ManageInput,
+)
 from dsh_mnemon_source_documents.contracts import MutationAction
 
 _DEFAULT_RESULTS: Final = 10
 _MAX_QUERY: Final = 2000
+
+MAX_IMPORTED: Final = 100
+"""Texts of one import at most: so many are locked, written and synced in one go."""
 
 
 @attrs.frozen(kw_only=True)
@@ -93,6 +101,32 @@ def read_create(value: object) -> Mutation:
     """
     read = _read(CreateInput, value, "create")
     return Mutation(action="create", **dict(read))
+
+
+def read_import(value: object) -> list[Mutation | InputError]:
+    """Read the input of ``import``: ``{documents: [{title, content}]}``, at most 100 of them.
+
+    Returns:
+        For each text what `read_create` returns, or what it would raise.
+
+    Raises:
+        InputError: ``not-an-object`` or ``documents-invalid``.
+    """
+    texts = record(value, "input").get("documents")
+    if not isinstance(texts, (list, tuple)) or len(cast("list[object]", texts)) > MAX_IMPORTED:
+        raise InputError(
+            "documents-invalid",
+            f"documents must be a list of at most {MAX_IMPORTED} objects",
+            details={"field": "documents", "limit": MAX_IMPORTED},
+        )
+    return [_imported(text) for text in cast("list[object]", texts)]
+
+
+def _imported(value: object) -> Mutation | InputError:
+    try:
+        return Mutation(action="create", **dict(_read(ImportedInput, value, "import")))
+    except InputError as error:
+        return error
 
 
 def read_mutation(value: object, *, guarded: bool = False) -> Mutation:

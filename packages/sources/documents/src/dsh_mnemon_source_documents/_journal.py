@@ -1,18 +1,19 @@
 """What is being written: undone by the next writer when its writer died half-way (blocking).
 
-A body is renamed into place before the index that tells of it. Should the writer die in between,
-the journal names the body and what stood there before, so that the old state comes back whole.
+Bodies are renamed into place before the index that tells of them. Should the writer die in between,
+the journal names each body and what stood there before, so that the old state comes back whole.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
+import attrs
 from dsh_mnemon_core.errors import StorageError
 from dsh_mnemon_core.files import atomic_write, storage_error
 
@@ -26,6 +27,32 @@ from dsh_mnemon_source_documents.contracts import DocumentRecord
 FILE: Final = ".pending.json"
 
 
+@attrs.frozen(kw_only=True)
+class Written:
+    """A body that is about to be written.
+
+    Attributes:
+        record: The document as it will be.
+        data: Its file.
+        kept: Whether the file that it replaces goes into the history.
+    """
+
+    record: DocumentRecord
+    data: bytes
+    kept: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{version, id, revision, path, sha256, kept}``."""
+        return {
+            "version": 1,
+            "id": self.record.id,
+            "revision": self.record.revision,
+            "path": self.record.relative_path,
+            "sha256": sha256(self.data),
+            "kept": self.kept,
+        }
+
+
 class Journal:
     """The journal of one managed folder; only the holder of its lock touches it."""
 
@@ -34,26 +61,15 @@ class Journal:
         self._folder = folder
         self._history = history
 
-    def begin(self, record: DocumentRecord, data: bytes, *, kept: bool) -> None:
-        """Note durably which body is about to be written.
-
-        Args:
-            record: The document as it will be.
-            data: Its file.
-            kept: Whether the file that it replaces goes into the history.
+    def begin(self, written: Sequence[Written]) -> None:
+        """Note durably which bodies are about to be written.
 
         Raises:
             StorageError: ``store-unwritable``.
         """
-        entry = {
-            "version": 1,
-            "id": record.id,
-            "revision": record.revision,
-            "path": record.relative_path,
-            "sha256": sha256(data),
-            "kept": kept,
-        }
-        atomic_write(self.path, json.dumps(entry).encode())
+        entries = [item.to_json() for item in written]
+        noted = entries[0] if len(entries) == 1 else {"version": 2, "changes": entries}
+        atomic_write(self.path, json.dumps(noted).encode())
 
     def end(self) -> None:
         """Forget what was noted, once the index says it."""
@@ -65,7 +81,7 @@ class Journal:
         return os.path.isfile(self.path)
 
     def undo(self, by_id: Mapping[str, DocumentRecord]) -> None:
-        """Take back a body that the index does not tell of.
+        """Take back every body that the index does not tell of.
 
         Args:
             by_id: The index as it is.
@@ -74,9 +90,7 @@ class Journal:
             StorageError: ``store-unwritable``, or ``store-unreadable`` when what stood there before
                 cannot be read; what was noted stays, so that it can be undone later.
         """
-        undoing = self._undoing(by_id)
-        if undoing is not None:
-            path, data = undoing
+        for path, data in self._undoing(by_id):
             if data is not None:
                 atomic_write(path, data)
             else:
@@ -86,39 +100,39 @@ class Journal:
     def blocked(self, by_id: Mapping[str, DocumentRecord]) -> StorageError | None:
         """Return why every change is refused, if what was noted cannot be undone."""
         try:
-            self._undoing(by_id)
+            list(self._undoing(by_id))
         except StorageError as error:
             return error
         return None
 
-    def _undoing(self, by_id: Mapping[str, DocumentRecord]) -> tuple[Path, bytes | None] | None:
-        """Return which file goes back to which bytes; ``None`` for those that are removed.
+    def _undoing(self, by_id: Mapping[str, DocumentRecord]) -> Iterator[tuple[Path, bytes | None]]:
+        """Yield which files go back to which bytes; ``None`` for those that are removed.
 
         Raises:
             StorageError: ``store-unreadable``.
         """
-        entry = self._entry()
-        if entry is None:
-            return None
-        record = by_id.get(entry["id"])
-        if record is None and entry["revision"] > 1:
-            # The index itself was lost, and with it what stood there before.
-            return None
-        if record is not None and record.revision >= entry["revision"]:
-            return None
-        return self._taken_back(entry, record)
+        for entry in self._entries():
+            record = by_id.get(entry["id"])
+            if record is None:
+                # A former text can only be found through the record; the index itself was lost.
+                overtaken = entry["revision"] > 1
+            else:
+                overtaken = record.revision >= entry["revision"]
+            if not overtaken and (undoing := self._taken_back(entry, record)) is not None:
+                yield undoing
 
-    def _entry(self) -> dict[str, Any] | None:
+    def _entries(self) -> list[dict[str, Any]]:
         try:
             data, _ = read_regular(self.path)
             value: Any = json.loads(data)
         except (Unfit, ValueError, RecursionError):
-            return None
+            return []
         if not isinstance(value, dict):
-            return None
-        entry = cast("dict[str, Any]", value)
-        texts = all(isinstance(entry.get(key), str) for key in ("id", "path", "sha256"))
-        return entry if texts and isinstance(entry.get("revision"), int) else None
+            return []
+        noted = cast("dict[str, Any]", value)
+        changes: object = noted.get("changes", [noted])
+        listed = cast("list[object]", changes) if isinstance(changes, list) else []
+        return [entry for entry in listed if _is_entry(entry)]
 
     def _taken_back(
         self, entry: Mapping[str, Any], record: DocumentRecord | None
@@ -156,6 +170,14 @@ class Journal:
                 " the new text",
                 details={"file": str(path), "reason": unfit.reason},
             ) from None
+
+
+def _is_entry(value: object) -> TypeGuard[dict[str, Any]]:
+    if not isinstance(value, dict):
+        return False
+    entry = cast("dict[str, Any]", value)
+    texts = all(isinstance(entry.get(key), str) for key in ("id", "path", "sha256"))
+    return texts and isinstance(entry.get("revision"), int)
 
 
 def _remove(path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -19,11 +19,12 @@ from dsh_mnemon_core.instant import iso_utc
 
 from dsh_mnemon_source_documents import _access
 from dsh_mnemon_source_documents._adoption import adopting
-from dsh_mnemon_source_documents._changes import Change, Step, Steps, find
+from dsh_mnemon_source_documents._changes import Step, Steps, find
 from dsh_mnemon_source_documents._diagnosis import diagnose
 from dsh_mnemon_source_documents._files import Signature
 from dsh_mnemon_source_documents._format import excerpt
 from dsh_mnemon_source_documents._index import State
+from dsh_mnemon_source_documents._intake import Given, taking_in
 from dsh_mnemon_source_documents._search import Request, Result, Results, Searcher
 from dsh_mnemon_source_documents._store import DocumentStore
 from dsh_mnemon_source_documents.contracts import STATUSES, DocumentRecord, Unhealthy
@@ -178,10 +179,11 @@ class Library:
         """List the former bodies of a document, or return one of them (D56).
 
         Returns:
-            ``{id, revision, revisions: [{revision, replacedAt, characters, excerpt}], content?}``.
+            ``{id, revision, revisions, content?}``, ``revisions`` as `Kept.to_json`, latest first.
 
         Raises:
             DocumentNotFound: ``document-not-found``.
+            UnreadableDocument: ``document-unreadable``.
             InputError: ``revision-unknown``.
         """
         await self.store.open()
@@ -189,17 +191,17 @@ class Library:
 
     def _history(self, document_id: str, revision: int | None) -> dict[str, Any]:
         record = find(self.store.read(), document_id)
-        listed = self.store.history.describe(record)
+        former = self.store.former(record)
+        listed = [kept.to_json() for kept in former.values()]
         answer = {"id": record.id, "revision": record.revision, "revisions": listed}
         if revision is not None:
-            former = self.store.former(record)
             if revision not in former:
                 raise InputError(
                     "revision-unknown",
                     f"revision {revision} of {record.title!r} is not kept",
                     details={"kept": sorted(former)},
                 )
-            answer["content"] = former[revision]
+            answer["content"] = former[revision].require()
         return answer
 
     async def plan(self, steps: Steps, prepared: Step) -> dict[str, Any]:
@@ -302,10 +304,9 @@ class Library:
             MnemonError: The step refuses, or the files cannot be written; nothing changed.
         """
         state, change = await self.store.change(step, fence=fence)
-        # It is done; whoever gives up now shall still learn of it.
-        with CancelScope(shield=True):
-            return state.revision, await self._answer_to(workspace, state, change)
-        raise AssertionError  # pragma: no cover - a shielded scope swallows nothing
+        document = {**change.document.to_json(), "content": change.body}
+        told = {"action": change.action, "document": document, **change.more}
+        return await self._answer(workspace, state, told)
 
     async def adopt(
         self, workspace: str, file: str | None, *, fence: str | None = None
@@ -327,35 +328,61 @@ class Library:
         """
         judge = adopting(workspace, self.store.root, file)
         state, adoption = await self.store.adopt(judge, fence=fence)
+        told = {
+            "action": "adopted",
+            "adopted": [record.to_json() for record in adoption.adopted],
+            "skipped": [skipped.to_json() for skipped in adoption.skipped],
+        }
+        return await self._answer(workspace, state, told)
 
-        def answer() -> dict[str, Any]:
+    async def plan_intake(self, workspace: str, given: Sequence[Given]) -> dict[str, Any]:
+        """Say what `take_in` would do; nothing is written.
+
+        Returns ``{results}`` as there, without a ``document`` of what would be created.
+        """
+        await self.store.open()
+        judge = taking_in(self.steps(workspace), given)
+        async with in_turn(self.store.folder):
+            intake = await to_thread.run_sync(lambda: judge(self.store.current(), self.store))
+        return {"results": [outcome.planned().to_json() for outcome in intake.outcomes]}
+
+    async def take_in(
+        self, workspace: str, given: Sequence[Given], *, fence: str | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """Take many texts in, by one change of the index; see `_intake.taking_in`.
+
+        Args:
+            workspace: Absolute path of the workspace.
+            given: The texts, or why they are none.
+            fence: Index revision that must still be current under the lock.
+
+        Returns:
+            The index revision after it, and ``{success, action: "imported", results, snapshot}``,
+            ``results`` with one `Outcome` for each text.
+
+        Raises:
+            MnemonError: As `change`; a text that is refused is told in its result.
+        """
+        judge = taking_in(self.steps(workspace), given)
+        state, intake = await self.store.take_in(judge, fence=fence)
+        results = [outcome.to_json() for outcome in intake.outcomes]
+        return await self._answer(workspace, state, {"action": "imported", "results": results})
+
+    async def _answer(
+        self, workspace: str, state: State, told: Mapping[str, Any]
+    ) -> tuple[str, dict[str, Any]]:
+        """Return the index revision, and what is told of a change with the store after it."""
+
+        def look() -> dict[str, Any]:
             self._searcher.changed(state)
-            return {
-                "success": True,
-                "action": "adopted",
-                "adopted": [record.to_json() for record in adoption.adopted],
-                "skipped": [skipped.to_json() for skipped in adoption.skipped],
-                "snapshot": self._snapshot(workspace, state, listed=_LISTED),
-            }
+            snapshot = self._snapshot(workspace, state, listed=_LISTED)
+            return {"success": True, **told, "snapshot": snapshot}
 
+        # It is done; whoever gives up now shall still learn of it.
         with CancelScope(shield=True):
             async with in_turn(self.store.folder):
-                return state.revision, await to_thread.run_sync(answer)
+                return state.revision, await to_thread.run_sync(look)
         raise AssertionError  # pragma: no cover - a shielded scope swallows nothing
-
-    async def _answer_to(self, workspace: str, state: State, change: Change) -> dict[str, Any]:
-        async with in_turn(self.store.folder):
-            return await to_thread.run_sync(partial(self._answer, workspace, state, change))
-
-    def _answer(self, workspace: str, state: State, change: Change) -> dict[str, Any]:
-        self._searcher.changed(state)
-        return {
-            "success": True,
-            "action": change.action,
-            "document": {**change.document.to_json(), "content": change.body},
-            "snapshot": self._snapshot(workspace, state, listed=_LISTED),
-            **change.more,
-        }
 
     async def close(self) -> None:
         """Fold the access log and release the search index; may be repeated."""

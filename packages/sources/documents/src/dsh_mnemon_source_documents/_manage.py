@@ -20,9 +20,10 @@ from dsh_mnemon_core.sdk import (
 
 from dsh_mnemon_source_documents._changes import ARCHIVED_LOCALLY, Step, Steps
 from dsh_mnemon_source_documents._format import excerpt
-from dsh_mnemon_source_documents._inputs import read_mutation, read_query
+from dsh_mnemon_source_documents._inputs import read_import, read_mutation, read_query
 from dsh_mnemon_source_documents._library import Library
 from dsh_mnemon_source_documents._search import MAX_RESULTS, Request
+from dsh_mnemon_source_documents._window import passage
 
 _MAX_REVISION: Final = 2**53 - 1
 _DEFAULT_LIMIT: Final = 20
@@ -93,6 +94,16 @@ async def _plan(library: Library, workspace: str, value: Any) -> Any:
     return await library.plan(steps, steps.prepare(read_mutation(given)))
 
 
+async def _import_plan(library: Library, workspace: str, value: Any) -> Any:
+    return await library.plan_intake(workspace, read_import(value))
+
+
+async def _import(
+    library: Library, workspace: str, value: Any, fence: str
+) -> tuple[str, dict[str, Any]]:
+    return await library.take_in(workspace, read_import(value), fence=fence)
+
+
 async def _search(library: Library, _workspace: str, value: Any) -> Any:
     given = record({} if value is None else value, "input")
     request = Request(
@@ -112,6 +123,7 @@ async def _search(library: Library, _workspace: str, value: Any) -> Any:
                 "content": item.body,
                 "score": item.score,
                 "excerpt": excerpt(item.body),
+                "passage": passage(item.body, request.query),
             }
             for item in results.found
         ],
@@ -197,6 +209,7 @@ _READS: Final[Mapping[str, Callable[[Library, str, Any], Awaitable[Any]]]] = {
     "snapshot": _snapshot,
     "document": _document,
     "capacity-plan": _plan,
+    "import-plan": _import_plan,
     "search": _search,
     "history": _history,
     "diagnose": _diagnose,
@@ -206,4 +219,5 @@ _MUTATIONS: Final[Mapping[str, _Mutation]] = {
     "archive": _step(_archive),
     "restore": _step(_restore),
     "adopt": _adopt,
+    "import": _import,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from anyio import to_thread
 from dsh_mnemon_core.errors import AuthorityError, StorageError
@@ -19,9 +19,11 @@ from dsh_mnemon_core.sdk import (
     truncate,
 )
 
-from dsh_mnemon_source_documents._library import Overview
 from dsh_mnemon_source_documents.actions import MANIFEST
 from dsh_mnemon_source_documents.contracts import GRANT_SCHEMA
+
+if TYPE_CHECKING:
+    from dsh_mnemon_source_documents._library import Overview
 
 NO_WORKSPACE: Final = "no-workspace"
 """Reason why a scope is refused."""

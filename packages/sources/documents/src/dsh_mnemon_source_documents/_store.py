@@ -23,7 +23,7 @@ from dsh_mnemon_core.files import (
     ensure_directory,
 )
 
-from dsh_mnemon_source_documents import _repair
+from dsh_mnemon_source_documents import _intake, _repair
 from dsh_mnemon_source_documents._access import AccessLog, folded
 from dsh_mnemon_source_documents._adoption import Adoption, Judge
 from dsh_mnemon_source_documents._changes import Change, Step
@@ -37,7 +37,7 @@ from dsh_mnemon_source_documents._files import (
     signature,
 )
 from dsh_mnemon_source_documents._folder import BodyFolder, Found, shown
-from dsh_mnemon_source_documents._history import History
+from dsh_mnemon_source_documents._history import History, Kept
 from dsh_mnemon_source_documents._index import (
     FILE,
     Damage,
@@ -47,7 +47,8 @@ from dsh_mnemon_source_documents._index import (
     place,
     state_of,
 )
-from dsh_mnemon_source_documents._journal import Journal
+from dsh_mnemon_source_documents._intake import Intake
+from dsh_mnemon_source_documents._journal import Journal, Written
 from dsh_mnemon_source_documents.contracts import DocumentRecord
 from dsh_mnemon_source_documents.errors import DamagedIndex, DocumentConflictError
 
@@ -173,6 +174,28 @@ class DocumentStore:
             await to_thread.run_sync(ensure_directory, self.folder)
             return await self.lock.run(partial(self._change, step, fence))
 
+    async def take_in(
+        self, judge: _intake.Judge, *, fence: str | None = None
+    ) -> tuple[State, Intake]:
+        """Reload under the lock, let a pure judge decide on many texts, then write all at once.
+
+        Every new body is synced before the first rename, and the index is renamed last: all of it
+        is there afterwards, or nothing.
+
+        Args:
+            judge: Says what becomes of each text.
+            fence: Index revision that must still be current under the lock.
+
+        Returns:
+            The index after it, and what was decided.
+
+        Raises:
+            MnemonError: As `change`; ``judge`` raises nothing.
+        """
+        with _named_within(self.folder):
+            await to_thread.run_sync(ensure_directory, self.folder)
+            return await self.lock.run(partial(self._take_in, judge, fence))
+
     async def adopt(self, judge: Judge, *, fence: str | None = None) -> tuple[State, Adoption]:
         """Reload under the lock, let a pure judge take files into the index, then write that.
 
@@ -214,7 +237,7 @@ class DocumentStore:
         """Read a body; see `BodyFolder.look`."""
         return self.bodies.look(record)
 
-    def former(self, record: DocumentRecord) -> dict[int, str]:
+    def former(self, record: DocumentRecord) -> dict[int, Kept]:
         """Read former bodies; see `History.former`."""
         return self.history.former(record)
 
@@ -276,6 +299,16 @@ class DocumentStore:
         self._write(lock, change)
         return self._written(change.records), change
 
+    def _take_in(
+        self, judge: _intake.Judge, fence: str | None, lock: HeldLock
+    ) -> tuple[State, Intake]:
+        before = self._latest(fence, lock)
+        intake = judge(before, self)
+        if not intake.changes:
+            return before, intake
+        self._write(lock, *intake.changes)
+        return self._written(intake.changes[-1].records), intake
+
     def _adopt(self, judge: Judge, fence: str | None, lock: HeldLock) -> tuple[State, Adoption]:
         before = self._latest(fence, lock)
         adoption = judge(before, self)
@@ -293,18 +326,23 @@ class DocumentStore:
             self._cache = (signature(os.lstat(self.path)), after)
         return after
 
-    def _write(self, lock: HeldLock, change: Change) -> None:
-        document, former = change.document, change.former
-        target = self.folder.parent / document.relative_path
-        ensure_directory(target.parent)
-        replacements = [
-            Replacement(path=target, data=change.data),
-            Replacement(path=self.path, data=encode(change.records)),
-        ]
-        if former is not None:
-            replacements.insert(0, self.history.keep(former.record, former.data))
+    def _write(self, lock: HeldLock, *changes: Change) -> None:
+        """Write changes, each of which was decided on top of the one before; the index once."""
+        replacements: list[Replacement] = []
+        for change in changes:
+            target = self.folder.parent / change.document.relative_path
+            ensure_directory(target.parent)
+            if change.former is not None:
+                replacements.append(self.history.keep(change.former.record, change.former.data))
+            replacements.append(Replacement(path=target, data=change.data))
+        replacements.append(Replacement(path=self.path, data=encode(changes[-1].records)))
         lock.check()
-        self._journal.begin(document, change.data, kept=former is not None)
+        self._journal.begin(
+            [
+                Written(record=change.document, data=change.data, kept=change.former is not None)
+                for change in changes
+            ]
+        )
         try:
             lock.commit(replacements)
         except BaseException:
@@ -312,14 +350,15 @@ class DocumentStore:
             with suppress(StorageError):
                 self._journal.undo(self.read().by_id)
             raise
-        self._finish(change)
+        for change in changes:
+            self._clear_away(change)
+        self.access.clear()
+        self._journal.end()
 
-    def _finish(self, change: Change) -> None:
-        """Clear away what the committed index no longer needs; the next opening would do it too."""
+    def _clear_away(self, change: Change) -> None:
+        """Remove what the committed index no longer needs; the next opening would do it too."""
         if change.leaving is not None:
             with suppress(OSError):
                 (self.folder.parent / change.leaving.relative_path).unlink()
         if change.former is not None:
             self.history.prune(change.document)
-        self.access.clear()
-        self._journal.end()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from dsh_mnemon_source_documents._text import HAN, RUNS
+from dsh_mnemon_source_documents._text import han, runs
 
 PIECE: Final = 128
 """Longest token that the runs answer for; longer ones are looked for in the texts."""
@@ -23,21 +23,21 @@ GRAM_LENGTH: Final = 3
 
 def is_gram(token: str) -> bool:
     """Tell whether a token has a set of its own in the index."""
-    return len(token) <= GRAM_LENGTH or HAN.match(token) is not None
+    return len(token) <= GRAM_LENGTH or han().match(token) is not None
 
 
-def han_terms(runs: Iterable[str]) -> set[str]:
+def han_terms(found: Iterable[str]) -> set[str]:
     """Return the single characters and pairs of Han runs."""
     terms: set[str] = set()
-    for run in runs:
+    for run in found:
         terms.update(run)
         terms.update(map(str.__add__, run, run[1:]))
     return terms
 
 
-def words(runs: Iterable[str]) -> Iterator[str]:
+def words(found: Iterable[str]) -> Iterator[str]:
     """Return runs, the long ones in overlapping pieces that hold every token up to `PIECE`."""
-    for run in runs:
+    for run in found:
         if len(run) <= 2 * PIECE:
             yield run
         else:
@@ -49,9 +49,9 @@ def grams(word: str) -> set[str]:
     return {word[i : i + size] for size in (2, GRAM_LENGTH) for i in range(len(word) - size + 1)}
 
 
-def neighbours(runs: Sequence[str]) -> set[str]:
+def neighbours(found: Sequence[str]) -> set[str]:
     """Return a term for every two runs in a row: the end of one and the beginning of the other."""
-    return {f"{left[-2:]} {right[:2]}" for left, right in pairwise(runs)}
+    return {f"{left[-2:]} {right[:2]}" for left, right in pairwise(found)}
 
 
 def phrase_terms(text: str) -> set[str]:
@@ -59,19 +59,20 @@ def phrase_terms(text: str) -> set[str]:
 
     The outermost runs may go on in the text, so that of a single character says nothing.
     """
-    runs = RUNS.findall(text)
-    if runs and len(runs[0]) < 2:
-        del runs[0]
-    if runs and len(runs[-1]) < 2:
-        del runs[-1]
-    return neighbours(runs)
+    found = runs().findall(text)
+    if found and len(found[0]) < 2:
+        del found[0]
+    if found and len(found[-1]) < 2:
+        del found[-1]
+    return neighbours(found)
 
 
 def split_runs(text: str) -> tuple[list[str], list[str], list[str]]:
     """Return all runs of a normalized text, then those of Han script, then the others."""
-    runs: list[str] = RUNS.findall(text)
+    found: list[str] = runs().findall(text)
     # Han script begins above U+2E7F; most words are told apart by that alone.
-    han = [run for run in runs if run[0] > "\u2e7f" and HAN.match(run)]
-    if not han:
-        return runs, han, runs
-    return runs, han, [run for run in runs if run[0] <= "\u2e7f" or not HAN.match(run)]
+    is_han = han().match
+    of_han = [run for run in found if run[0] > "\u2e7f" and is_han(run)]
+    if not of_han:
+        return found, of_han, found
+    return found, of_han, [run for run in found if run[0] <= "\u2e7f" or not is_han(run)]

@@ -6,6 +6,7 @@ import hashlib
 import math
 import re
 import unicodedata
+from functools import cache
 from typing import Final
 
 # The white space of ECMAScript, so that both implementations store the same text: Python's \s
@@ -24,14 +25,23 @@ _HAN: Final = (
     "\U0002ceb0-\U0002ebe0\U0002ebf0-\U0002ee5d\U0002f800-\U0002fa1d\U00030000-\U0003134a"
     "\U00031350-\U000323af"
 )
-HAN: Final = re.compile(f"[{_HAN}]")
 
 # Letters, digits, `_` and `-` outside Han; ASCII first, because that is quick.
 _WORD: Final = f"(?:[^\\W{_HAN}]|-)"
-RUNS: Final = re.compile(f"[a-z0-9_-]+{_WORD}*|[{_HAN}]+|{_WORD}+")
-"""Runs of Han characters and runs of other word characters, in normalized text."""
 
 MAX_TOKENS: Final = 64
+
+
+@cache  # and so compiled at first use: that takes longer than to import most modules
+def han() -> re.Pattern[str]:
+    """Return the pattern of one Han character."""
+    return re.compile(f"[{_HAN}]")
+
+
+@cache
+def runs() -> re.Pattern[str]:
+    """Return the pattern of a run of Han or of other word characters, in normalized text."""
+    return re.compile(f"[a-z0-9_-]+{_WORD}*|[{_HAN}]+|{_WORD}+")
 
 
 def strip(text: str) -> str:
@@ -61,8 +71,8 @@ def tokens(query: str) -> list[str]:
     every other run of at least two word characters gives itself.
     """
     found: dict[str, None] = {}
-    for run in RUNS.findall(query):
-        if HAN.match(run):
+    for run in runs().findall(query):
+        if han().match(run):
             pairs = [run[i : i + 2] for i in range(len(run) - 1)]
             found.update(dict.fromkeys(pairs or [run]))
         elif len(run) > 1:

@@ -7,11 +7,17 @@ from typing import Final
 
 from dsh_mnemon_core.sdk import truncate
 
+from dsh_mnemon_source_documents._format import plain
 from dsh_mnemon_source_documents._text import strip
 
 _EARLIER: Final = "[earlier content omitted]\n"
 _LATER: Final = "\n[later content omitted]"
 _BEFORE: Final = 400
+
+PASSAGE: Final = 200
+"""Characters of a passage in a list."""
+
+_WORD: Final = 20
 _TERM: Final = re.compile(r"[\w-]+")
 
 
@@ -36,6 +42,30 @@ def window(body: str, query: str, maximum: int) -> str:
     taken = maximum - len(prefix) - len(suffix)
     passage = body[start : start + taken] if suffix else body[len(body) - taken :]
     return f"{prefix}{passage}{suffix}"
+
+
+def passage(body: str, query: str) -> str:
+    """Return one line of a body around what a query names, for a list that people read.
+
+    Args:
+        body: The body.
+        query: Any text; without one that the body holds it is the beginning.
+
+    Returns:
+        At most `PASSAGE` characters without markup, ``…`` at each end where there is more.
+    """
+    start = _beginning(body, query) if len(body) > PASSAGE else 0
+    before = "…" if plain(body[:start]) else ""
+    return before + truncate(plain(body[start : start + 8 * PASSAGE]), PASSAGE - len(before))
+
+
+def _beginning(body: str, query: str) -> int:
+    """Return where a passage begins so that what the query names, or the very end, is in it."""
+    start = min(_position(body, query) - PASSAGE // 3, len(body) - PASSAGE + len("…"))
+    if start <= 0:
+        return 0
+    # Not in the middle of a word, where there is a blank close by.
+    return max(start, body.find(" ", start, start + _WORD))
 
 
 def _position(body: str, query: str) -> int:

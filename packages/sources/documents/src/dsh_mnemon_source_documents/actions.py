@@ -24,6 +24,7 @@ __all__ = (
     "READ_SCHEMA",
     "SEARCH_SCHEMA",
     "CreateInput",
+    "ImportedInput",
     "ManageInput",
     "ReadInput",
     "SearchInput",
@@ -76,6 +77,13 @@ class CreateInput(_Input):
     session_ids: tuple[str, ...] | None = Field(
         None, max_length=MAX_SESSIONS, description="Sessions it comes from."
     )
+
+
+class ImportedInput(_Input):
+    """One text of the management operation ``import``; limits as for `CreateInput`."""
+
+    title: str = Field(max_length=1000)
+    content: str = Field(max_length=1_000_000)
 
 
 class ManageInput(_Input):

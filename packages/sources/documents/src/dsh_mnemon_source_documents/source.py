@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from dsh_mnemon_core.errors import AuthorityError, ConflictError, InputError, StorageError
@@ -28,7 +28,7 @@ from dsh_mnemon_core.sdk import (
     create_receipt,
 )
 
-from dsh_mnemon_source_documents import _evidence, _manage, _projection
+from dsh_mnemon_source_documents import _evidence, _projection
 from dsh_mnemon_source_documents._config import Config, settings
 from dsh_mnemon_source_documents._evidence import Answer
 from dsh_mnemon_source_documents._inputs import (
@@ -38,11 +38,12 @@ from dsh_mnemon_source_documents._inputs import (
     read_page,
     read_search,
 )
-from dsh_mnemon_source_documents._library import Library, Overview
 from dsh_mnemon_source_documents._projection import NO_WORKSPACE, granted_ids, workspace_of
-from dsh_mnemon_source_documents._search import Request
 from dsh_mnemon_source_documents.actions import MANIFEST
 from dsh_mnemon_source_documents.contracts import PAGE_CHARACTERS
+
+if TYPE_CHECKING:
+    from dsh_mnemon_source_documents._library import Library, Overview
 
 __all__ = ("DocumentsSource", "documents_source")
 
@@ -58,13 +59,20 @@ class DocumentsSource:
 
     Args:
         instance_key: Instance key of the mount.
-        library: The documents.
+        make: Makes the library at the first call; many a Host opens and never asks for documents.
     """
 
-    def __init__(self, instance_key: str, library: Library) -> None:
+    def __init__(self, instance_key: str, make: Callable[[], Library]) -> None:
         self._key = instance_key
-        self._library = library
+        self._make = make
+        self._made: Library | None = None
         self._captures: OrderedDict[tuple[OperationScope, str], Overview] = OrderedDict()
+
+    @property
+    def _library(self) -> Library:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
     # -- facts and projection ----------------------------------------------------------------------
 
@@ -176,6 +184,8 @@ class DocumentsSource:
         )
 
     async def _search(self, request: QueryRequest) -> Answer:
+        from dsh_mnemon_source_documents._search import Request
+
         asked = read_search(request.input)
         active, archived = granted_ids(request.grant)
         allowed = frozenset((*active, *archived)) if asked.include_archived else frozenset(active)
@@ -259,6 +269,8 @@ class DocumentsSource:
         Raises:
             MnemonError: The operation is unknown, refused or fails.
         """
+        from dsh_mnemon_source_documents import _manage
+
         workspace = await workspace_of(request.scope, "Documents management")
         if request.mode == "mutate":
             revision, answer = await _manage.mutate(self._library, workspace, request)
@@ -272,7 +284,8 @@ class DocumentsSource:
 
     async def dispose(self) -> None:
         """Fold noted access times into the index and release the search index."""
-        await self._library.close()
+        if self._made is not None:
+            await self._made.close()
 
 
 def documents_source(
@@ -292,7 +305,13 @@ def documents_source(
     def create(context: SourceContext) -> DocumentsSource:
         key = context.source_instance_key
         chosen = settings(config or Config(), context.configuration, key)
-        library = Library(chosen.root, limit_bytes=chosen.limit_bytes, clock=clock, timing=timing)
-        return DocumentsSource(key, library)
+
+        def make() -> Library:
+            # Imported here, with the search and the index: it is most of this package.
+            from dsh_mnemon_source_documents._library import Library
+
+            return Library(chosen.root, limit_bytes=chosen.limit_bytes, clock=clock, timing=timing)
+
+        return DocumentsSource(key, make)
 
     return SourceDefinition(manifest=MANIFEST, create=create)
