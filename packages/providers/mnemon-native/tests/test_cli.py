@@ -152,7 +152,7 @@ async def test_searches_run_their_command(
     answer = await tool.adapter().search(SPACE, request_)
     assert tool.last == words
     assert [row.id for row in answer.results] == ["a", "b", "c"]
-    assert answer.hint == (None if words[0] == "search" else "few")
+    assert (answer.hint, answer.remark) == (None, None if words[0] == "search" else "few")
 
 
 async def test_listing_pages_over_the_whole_list(tool: Tool) -> None:
@@ -311,16 +311,32 @@ async def test_an_import_reports_counts_and_faults(tool: Tool) -> None:
     }
     tool.replies(**{"import": [{"out": answer}, {"out": {"skipped": 1, "imported": 0}}]})
     adapter = tool.adapter()
-    insights_ = [DraftInsight(content="one", created_at="2026-01-01T00:00:00Z")]
+    insights_ = [
+        DraftInsight(content="one", created_at="2026-01-01T00:00:00Z"),
+        DraftInsight(content="two"),
+    ]
     edges = [DraftEdge(source_index=0, target_index=1, edge_type="causal", reason="r")]
     done = await adapter.import_draft(SPACE, insights_, edges)
     assert (done["action"], done["imported"], done["edges_inserted"]) == ("imported", 1, 1)
     assert done["errors"] == [{"index": 1, "code": "import-failed", "message": "no room"}]
     draft = tool.calls()[-1]["draft"]
     assert draft["source"] == "dsh-mnemon-merge"
-    assert draft["insights"] == [{"content": "one", "created_at": "2026-01-01T00:00:00Z"}]
+    assert draft["insights"] == [
+        {"content": "one", "created_at": "2026-01-01T00:00:00Z"},
+        {"content": "two"},
+    ]
     again = await adapter.import_draft(SPACE, insights_, edges)
     assert (again["action"], again["skipped"]) == ("skipped", 1)
+
+
+async def test_what_the_tool_would_refuse_is_named_by_its_place_and_never_sent(tool: Tool) -> None:
+    adapter = tool.adapter()
+    wrong = [DraftInsight(content="one"), DraftInsight(content="x" * 8_001)]
+    for call in (adapter.check_draft(wrong, []), adapter.import_draft(SPACE, wrong, [])):
+        with pytest.raises(InvalidInput) as caught:
+            await call
+        assert caught.value.details["field"] == "insights[1].content"
+    assert not (tool.folder / "calls.jsonl").exists()
 
 
 async def test_links_and_stores(tool: Tool) -> None:

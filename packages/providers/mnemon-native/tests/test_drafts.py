@@ -101,6 +101,15 @@ async def test_repeats_are_skipped_and_their_edges_written_again(store: MnemonSt
     assert forced.count("added") == 1
 
 
+async def test_what_was_forgotten_comes_back_and_is_counted(store: MnemonStore) -> None:
+    first = await store.import_draft(draft(ONE, TWO))
+    assert first.brought_back == 0
+    await store.forget(first.results[0].id)
+    again = await store.import_draft(draft(ONE, TWO, ONE))
+    assert (again.count("added"), again.count("skipped"), again.brought_back) == (1, 2, 1)
+    assert (await store.import_draft(draft(ONE))).brought_back == 0
+
+
 async def test_new_rows_take_their_place_in_the_chain(store: MnemonStore) -> None:
     def at(day: int) -> dict[str, str]:
         return {"content": f"day {day}", "source": "s", "created_at": f"2026-01-{day:02}T00:00:00Z"}

@@ -105,7 +105,7 @@ def test_without_embeddings_the_http_library_is_not_imported(tmp_path: Path) -> 
 import sys, anyio
 from pathlib import Path
 from dsh_mnemon_provider_mnemon_native import Config
-from dsh_mnemon_provider_mnemon_native.provider import MnemonNativeAdapter
+from dsh_mnemon_provider_mnemon_native._adapter import MnemonNativeAdapter
 from dsh_mnemon_source_memory_spaces.provider_sdk import NativeSettings, RememberRequest, SpaceView
 
 async def use() -> None:

@@ -221,6 +221,7 @@ async def test_a_store_that_is_not_there_is_missing(
     with pytest.raises(errors.StoreMissing) as raised:
         await make_store(path=nowhere, filled=False).remember(NOTE)
     assert raised.value.message.startswith("nowhere/mnemon.db is not there; ")
+    assert "`dsh-mnemon spaces delete`" in raised.value.message
     assert raised.value.details == {"file": str(nowhere)}
     with pytest.raises(errors.StoreMissing):
         await make_store(read_only=True, filled=False).status()

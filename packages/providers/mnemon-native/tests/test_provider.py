@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dsh_mnemon_provider_mnemon_native import MANIFEST, Config, provider
+from dsh_mnemon_provider_mnemon_native._adapter import MnemonNativeAdapter
 from dsh_mnemon_provider_mnemon_native._cli import CliAdapter
-from dsh_mnemon_provider_mnemon_native._mapping import edge_of, label_of
+from dsh_mnemon_provider_mnemon_native._mapping import edge_of, is_drawn, label_of
 from dsh_mnemon_provider_mnemon_native._records import Edge
 from dsh_mnemon_provider_mnemon_native._store import opening
 from dsh_mnemon_provider_mnemon_native.errors import (
@@ -21,7 +24,7 @@ from dsh_mnemon_provider_mnemon_native.errors import (
     StoreMissing,
     StoreUnwritable,
 )
-from dsh_mnemon_provider_mnemon_native.provider import MnemonNativeAdapter, create_adapter
+from dsh_mnemon_provider_mnemon_native.provider import create_adapter
 from dsh_mnemon_source_memory_spaces.provider_sdk import (
     EDGES,
     DraftInsight,
@@ -92,6 +95,30 @@ def test_the_engine_is_chosen_and_needs_the_sources_folder(tmp_path: Path) -> No
     assert provider.id == MANIFEST.type_id == "mnemon-native"
 
 
+def test_the_engine_is_imported_by_the_first_call_that_asks_a_space(tmp_path: Path) -> None:
+    script = f"""
+import sys, anyio
+from pathlib import Path
+from dsh_mnemon_provider_mnemon_native import Config
+from dsh_mnemon_provider_mnemon_native._adapter import MnemonNativeAdapter
+from dsh_mnemon_source_memory_spaces.provider_sdk import NativeSettings, SpaceView
+
+ENGINE = {{f"dsh_mnemon_provider_mnemon_native.{{name}}" for name in ("_engine", "_hybrid")}}
+
+async def use() -> None:
+    adapter = MnemonNativeAdapter(NativeSettings(data_dir=Path({str(tmp_path)!r})), Config())
+    assert adapter.ready()
+    await adapter.create_store("one")
+    assert not ENGINE & set(sys.modules), "too much is imported"
+    assert (await adapter.status(SpaceView(id="one", name="One"))).healthy
+    assert ENGINE <= set(sys.modules)
+    await adapter.aclose()
+
+anyio.run(use)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
 def test_the_manifest_says_what_it_is() -> None:
     flags = MANIFEST.capabilities.model_dump()
     assert [name for name, value in flags.items() if value is True] == [
@@ -143,11 +170,13 @@ async def test_the_modes_of_search(make: Callable[..., MnemonNativeAdapter]) -> 
         await adapter.remember(SPACE, RememberRequest(content=content))
     smart = await adapter.search(SPACE, SearchRequest(query="atlas", intent="entity"))
     assert (smart.results[0].intent, smart.results[0].matched_via) == ("ENTITY", "temporal")
-    assert smart.hint is not None
+    assert (smart.hint, smart.remark is None) == (None, False)
     keyword = await adapter.search(SPACE, SearchRequest(query="atlas", mode="keyword"))
     assert [(row.score, row.matched_via) for row in keyword.results] == [(1.0, "keyword")]
     basic = await adapter.search(SPACE, SearchRequest(query="served at", mode="basic"))
     assert [row.score for row in basic.results] == [None]
+    wild = await adapter.search(SPACE, SearchRequest(query="tea%n__n", mode="basic"))
+    assert [row.content for row in wild.results] == ["Tea is served at noon"]
     with pytest.raises(InvalidInput):
         await adapter.search(SPACE, SearchRequest(query="x", intent="WHERE"))
     with pytest.raises(InvalidInput):
@@ -178,7 +207,10 @@ async def test_a_status_counts_and_reports(
     assert status.stats.by_category == {"general": 1}
     spoil(tmp_path / "base" / "data" / "one" / "mnemon.db")
     await adapter.list(SPACE, ListRequest())
-    assert "1 unreadable items were left out" in ((await adapter.status(SPACE)).error or "")
+    status = await adapter.status(SPACE)
+    assert (status.healthy, status.error) == (True, None)
+    assert (status.note or "").startswith("1 row is left out")
+    assert (status.note or "").endswith("mnemon.db")
     assert not (await adapter.status(SpaceView(id="../x", name="x"))).healthy
 
 
@@ -221,13 +253,86 @@ async def test_a_search_says_how_much_was_left_out(
     await adapter.create_store("one")
     for content in ("x one", "x two", "x three", "x four", "x five", "x six"):
         await adapter.remember(SPACE, RememberRequest(content=content))
-    assert (await adapter.search(SPACE, SearchRequest(query="x"))).hint is None
+    assert (await adapter.search(SPACE, SearchRequest(query="x"))).unreadable == 0
+    assert (await adapter.list(SPACE, ListRequest(limit=3))).unreadable == 0
     spoil(tmp_path / "base" / "data" / "one" / "mnemon.db")
-    left_out = "6 unreadable items were left out"
     for mode in ("smart", "keyword", "basic"):
         answer = await adapter.search(SPACE, SearchRequest(query="x", mode=mode))
-        assert answer.results == ()
-        assert (answer.hint or "").endswith(left_out)
+        assert (answer.results, answer.unreadable) == ((), 6)
+    page = await adapter.list(SPACE, ListRequest(limit=3))
+    assert (page.items, page.unreadable) == ((), 6)
+    status = await adapter.status(SPACE)
+    assert (status.healthy, (status.note or "")[:7]) == (True, "6 rows ")
+
+
+@pytest.mark.requirement("native:unreadable")
+async def test_a_graph_says_how_many_edges_were_left_out(
+    make: Callable[..., MnemonNativeAdapter], tmp_path: Path
+) -> None:
+    adapter = make()
+    await adapter.create_store("one")
+    one, two = [
+        (await adapter.remember(SPACE, RememberRequest(content=content)))["id"]
+        for content in ("tea", "coffee")
+    ]
+    await adapter.link(SPACE, one, two, "semantic", 0.5)
+    whole = await adapter.graph(SPACE)
+    assert (len(whole.edges), whole.unreadable) == (4, 0)
+    connection = sqlite3.connect(tmp_path / "base" / "data" / "one" / "mnemon.db")
+    connection.execute("UPDATE edges SET weight = 'heavy' WHERE edge_type = 'semantic'")
+    connection.commit()
+    connection.close()
+    less = await adapter.graph(SPACE)
+    assert (len(less.edges), less.unreadable) == (2, 2)
+
+
+@pytest.mark.requirement("native:basic:literal")
+async def test_basic_takes_the_text_as_it_stands(make: Callable[..., MnemonNativeAdapter]) -> None:
+    adapter = make()
+    await adapter.create_store("one")
+    for content in ("100% sure", "a_b", r"C:\temp", "axb"):
+        await adapter.remember(SPACE, RememberRequest(content=content))
+    for text, found in {"%": "100% sure", "_B": "a_b", "\\": r"C:\temp", "A_b": "a_b"}.items():
+        answer = await adapter.search(SPACE, SearchRequest(query=text, mode="basic"))
+        assert [row.content for row in answer.results] == [found]
+
+
+@pytest.mark.requirement("native:edges:drawn")
+@pytest.mark.parametrize("type", EDGES)
+async def test_a_graph_tells_links_that_somebody_drew(
+    make: Callable[..., MnemonNativeAdapter], type: str
+) -> None:
+    adapter = make()
+    await adapter.create_store("one")
+    contents = ("the index is gone because of Kafka", "therefore the Kafka index is slow", "other")
+    ids = [
+        (await adapter.remember(SPACE, RememberRequest(content=content)))["id"]
+        for content in contents
+    ]
+    assert not any(edge.drawn for edge in (await adapter.graph(SPACE)).edges)
+    await adapter.link(SPACE, ids[0], ids[1], type, 0.4, "one\nteam")
+    await adapter.link(SPACE, ids[1], ids[2], type, 0)
+    drawn = {
+        (edge.source_id, edge.target_id, edge.type, edge.weight, edge.reason)
+        for edge in (await adapter.graph(SPACE)).edges
+        if edge.drawn
+    }
+    both = [(ids[0], ids[1], 0.4, "one\nteam"), (ids[1], ids[2], 0.0, None)]
+    assert drawn == {
+        end for a, b, weight, why in both
+        for end in ((a, b, type, weight, why), (b, a, type, weight, why))
+    }  # fmt: skip
+
+
+def test_what_is_drawn_shows_in_the_metadata() -> None:
+    asked: list[dict[str, str]] = [
+        {"created_by": "claude"}, {"reason": "why"}, {}, {"created_by": "me", "sub_type": "x"},
+    ]  # fmt: skip
+    own: list[dict[str, str]] = [
+        {"created_by": "auto", "cosine": "0.9"}, {"entity": "E"}, {"overlap": "0.2"},
+        {"sub_type": "backbone", "direction": "precedes"}, {"reason": "proximity"},
+    ]  # fmt: skip
+    assert [is_drawn(metadata) for metadata in asked + own] == [True] * 4 + [False] * 5
 
 
 def spoil(path: Path) -> None:
@@ -261,6 +366,26 @@ async def test_an_import_takes_archived_originals(
     assert (again["action"], again["skipped"]) == ("skipped", 2)
     with pytest.raises(StoreMissing):
         await adapter.import_draft(SpaceView(id="two", name="t"), insights, [])
+
+
+async def test_a_check_refuses_what_an_import_refuses(
+    make: Callable[..., MnemonNativeAdapter], tmp_path: Path
+) -> None:
+    adapter = make()
+    await adapter.check_draft([DraftInsight(content="x" * 8_192)], [])
+    for wrong in (
+        DraftInsight(content="x" * 8_193),
+        DraftInsight(content="x", created_at="2020-01-01"),
+        DraftInsight(content="x", tags=("t" * 101,)),
+        DraftInsight(content="x", entities=("e",) * 51),
+    ):
+        with pytest.raises(InvalidInput) as checked:
+            await adapter.check_draft([DraftInsight(content="good"), wrong], [])
+        with pytest.raises(InvalidInput) as refused:
+            await adapter.import_draft(SPACE, [DraftInsight(content="good"), wrong], [])
+        assert checked.value.message == refused.value.message
+        assert checked.value.details["field"].startswith("insights[1].")
+    assert not (tmp_path / "base").exists()
 
 
 async def test_readiness_is_that_of_the_folder(

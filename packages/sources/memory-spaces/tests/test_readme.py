@@ -25,10 +25,10 @@ BLOCK = re.compile(r"^`(?P<path>[^`\n]+)`:\n\n```\w+\n(?P<text>.*?)^```$", re.MU
 def project(tmp_path: Path) -> Path:
     """A folder with every file that the README shows."""
     for match in BLOCK.finditer(README.read_text(encoding="utf-8")):
-        file = tmp_path / "my-notes" / match["path"]
+        file = tmp_path / "note-files" / match["path"]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(match["text"], encoding="utf-8")
-    return tmp_path / "my-notes"
+    return tmp_path / "note-files"
 
 
 @pytest.fixture
@@ -58,15 +58,15 @@ async def test_a_source_reads_and_writes_through_it(
 ) -> None:
     monkeypatch.syspath_prepend(str(project / "src"))
     try:
-        mounted = await mount_children(root, "spaces", [ChildEntry(use="my_notes")])
+        mounted = await mount_children(root, "spaces", [ChildEntry(use="note_files")])
         config = Config.model_validate({"dataDir": str(tmp_path / "data")})
         definition = memory_spaces_source(config, mounted)
         room.source = definition.create(room.context)
-        await room.connect("my-notes")
-        space = await room.create("Team", providerId="my-notes")
+        await room.connect("note-files")
+        space = await room.create("Team", providerId="note-files")
         await room.keep(space, "Tea at four.")
         found = await room.read("search", {"query": "tea"})
         assert [row["content"] for row in found["results"]] == ["Tea at four."]
         await room.source.dispose()
     finally:
-        sys.modules.pop("my_notes", None)
+        sys.modules.pop("note_files", None)

@@ -43,6 +43,7 @@ from dsh_mnemon_provider_mnemon_native._mapping import new_insight
 from dsh_mnemon_provider_mnemon_native._replies import insights, read_graph, read_stats
 from dsh_mnemon_provider_mnemon_native._store.folders import Folders
 from dsh_mnemon_provider_mnemon_native._store.opening import check_file
+from dsh_mnemon_provider_mnemon_native._write.drafts import checked
 from dsh_mnemon_provider_mnemon_native._write.limits import NewInsight, check_insight
 from dsh_mnemon_provider_mnemon_native._write.links import check_ends
 from dsh_mnemon_provider_mnemon_native.descriptor import PROVIDER_ID
@@ -94,7 +95,7 @@ class CliAdapter(NativeAdapter):
             given["--intent"] = request.intent
         flags += [part for flag, value in given.items() if value for part in (flag, value)]
         answer = await self._ask(space, *_command("recall", request.query, flags))
-        return SearchAnswer(results=tuple(insights(answer)), hint=_hint(answer))
+        return SearchAnswer(results=tuple(insights(answer)), remark=_remark(answer))
 
     async def list(self, space: SpaceView, request: ListRequest) -> Page:
         """Return one page; the tool lists from the beginning every time."""
@@ -199,6 +200,7 @@ class CliAdapter(NativeAdapter):
         self, space: SpaceView, insights: Sequence[DraftInsight], edges: Sequence[DraftEdge]
     ) -> Result:
         """Import insights and edges; identical content is skipped."""
+        await self.check_draft(insights, edges)
         draft = {
             "schema_version": _SCHEMA_VERSION,
             "source": _MERGE,
@@ -215,6 +217,12 @@ class CliAdapter(NativeAdapter):
         counts = {key: answer.get(key, 0) for key in keys}
         changed = counts["imported"] or counts["edges_inserted"]
         return {**counts, "action": "imported" if changed else "skipped", "errors": failed}
+
+    async def check_draft(
+        self, insights: Sequence[DraftInsight], edges: Sequence[DraftEdge]
+    ) -> None:
+        """Refuse what the tool would refuse, and name the place, which the tool does not."""
+        await run_sync(checked, insights, edges)
 
     async def _import(self, space: SpaceView, draft: Any, *flags: str) -> Mapping[str, Any]:
         async with _draft_file(draft) as file:
@@ -340,7 +348,7 @@ def _result(answer: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", answer)
 
 
-def _hint(answer: Any) -> str | None:
+def _remark(answer: Any) -> str | None:
     hint = object_of(answer).get("hint")
     return hint if isinstance(hint, str) else None
 

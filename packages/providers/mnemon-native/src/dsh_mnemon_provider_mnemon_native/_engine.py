@@ -192,15 +192,20 @@ class MnemonStore(StoreAccess):
         return found
 
     async def basic(
-        self, pattern: str, limit: int = 10, scope: Scope = EVERYTHING
+        self, text: str, limit: int = 10, scope: Scope = EVERYTHING, *, literal: bool = False
     ) -> Sequence[Row]:
-        """Find contents that hold a text (§6); each result counts as accessed."""
+        """Find contents that hold a text (§6); each result counts as accessed.
+
+        Without ``literal``, ``%`` and ``_`` in the text match anything, as in SQL.
+        """
         _check_limit(limit)
-        check_text("query", pattern)
+        check_text("query", text)
         found = await self._read(
-            lambda session: pages.like(session.rows, pattern, limit=limit, scope=scope)
+            lambda session: pages.like(
+                session.rows, text, limit=limit, scope=scope, literal=literal
+            )
         )
-        self._count("recall:basic", [row.id for row in found], f"q={pattern} hits={len(found)}")
+        self._count("recall:basic", [row.id for row in found], f"q={text} hits={len(found)}")
         return found
 
     async def related(
@@ -234,11 +239,14 @@ class MnemonStore(StoreAccess):
     ) -> pages.RowPage:
         """Return one page of insights, important ones first, then new ones."""
         check_text("query", query)
-        return await self._read(
-            lambda session: pages.list_page(
+
+        def call(session: Session) -> pages.RowPage:
+            page = pages.list_page(
                 session.rows, limit=limit, scope=scope, query=query, cursor=cursor
             )
-        )
+            return attrs.evolve(page, unreadable=session.index.unreadable())
+
+        return await self._read(call)
 
     async def graph(self, *, limit: int, cursor: str | None = None) -> pages.GraphPage:
         """Return one page of the graph, newest insights first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 from dsh_mnemon_core.sdk import truncate
@@ -17,21 +17,23 @@ from dsh_mnemon_source_memory_spaces.provider_sdk import (
     Result,
 )
 
-from dsh_mnemon_provider_mnemon_native._engine import Remembering
 from dsh_mnemon_provider_mnemon_native._json import object_of
-from dsh_mnemon_provider_mnemon_native._ranking import Ranked
-from dsh_mnemon_provider_mnemon_native._records import Edge, Row
-from dsh_mnemon_provider_mnemon_native._store.pages import GraphPage
-from dsh_mnemon_provider_mnemon_native._write.batches import Imported
-from dsh_mnemon_provider_mnemon_native._write.importing import Written
 from dsh_mnemon_provider_mnemon_native._write.limits import NewInsight
-from dsh_mnemon_provider_mnemon_native._write.links import Link
-from dsh_mnemon_provider_mnemon_native._write.neighbours import (
-    CausalCandidate,
-    SemanticCandidate,
-    Step,
-)
 from dsh_mnemon_provider_mnemon_native.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from dsh_mnemon_provider_mnemon_native._engine import Remembering
+    from dsh_mnemon_provider_mnemon_native._ranking import Ranked
+    from dsh_mnemon_provider_mnemon_native._records import Edge, Row
+    from dsh_mnemon_provider_mnemon_native._store.pages import GraphPage
+    from dsh_mnemon_provider_mnemon_native._write.batches import Imported
+    from dsh_mnemon_provider_mnemon_native._write.importing import Written
+    from dsh_mnemon_provider_mnemon_native._write.links import Link
+    from dsh_mnemon_provider_mnemon_native._write.neighbours import (
+        CausalCandidate,
+        SemanticCandidate,
+        Step,
+    )
 
 __all__ = (
     "EDGE_COLORS",
@@ -42,6 +44,7 @@ __all__ = (
     "graph_of",
     "import_result",
     "insight_of",
+    "is_drawn",
     "label_of",
     "link_result",
     "new_insight",
@@ -72,6 +75,10 @@ FORGOTTEN: Final = "No read shows it any more; its text stays in the store's fil
 """What `forget` says: deletion is soft."""
 
 _LABEL: Final = 60
+_OWN_LABELS: Final = frozenset(
+    (*EDGE_COLORS, "backbone", "proximity", "causes", "enables", "prevents")
+)
+"""Labels of edges that the engine draws by itself (§5)."""
 
 
 def new_insight(request: RememberRequest) -> NewInsight:
@@ -139,14 +146,29 @@ def node_of(row: Row) -> GraphNode:
 
 def edge_of(edge: Edge) -> GraphEdge:
     """Return an edge of the graph; its label is the finer kind, where there is one."""
+    metadata = _metadata(edge)
     return GraphEdge(
         source_id=edge.source_id,
         target_id=edge.target_id,
-        label=_metadata(edge).get("sub_type") or edge.type,
+        label=metadata.get("sub_type") or edge.type,
         color=EDGE_COLORS.get(edge.type, OTHER_COLOR),
         type=edge.type,
         weight=edge.weight,
+        reason=metadata.get("reason"),
+        drawn=is_drawn(metadata),
     )
+
+
+def is_drawn(metadata: Mapping[str, str]) -> bool:
+    """Tell whether somebody asked for an edge: the engine marks its own, each kind in its way.
+
+    An edge of a draft has its reason, or nothing; one that a merge copied has its label as reason.
+    """
+    if made_by := metadata.get("created_by"):
+        return made_by != "auto"
+    if "reason" in metadata:
+        return metadata["reason"] not in _OWN_LABELS
+    return not metadata
 
 
 def graph_of(page: GraphPage, generated_at: str) -> Graph:
@@ -156,6 +178,7 @@ def graph_of(page: GraphPage, generated_at: str) -> Graph:
         edges=tuple(map(edge_of, page.edges)),
         generated_at=generated_at,
         next_cursor=page.next_cursor,
+        unreadable=page.unreadable,
     )
 
 
@@ -231,6 +254,7 @@ def import_result(imported: Imported) -> Result:
     return {
         "action": "imported" if added or edges else "skipped",
         "imported": added,
+        "brought_back": imported.brought_back,
         "skipped": imported.count("skipped"),
         "updated": 0,
         "edges_inserted": edges,

@@ -28,6 +28,7 @@ __all__ = (
     "Patience",
     "ask",
     "caption",
+    "counted",
     "each",
     "fault_line",
     "read_insights",
@@ -165,6 +166,10 @@ class Batch:
     unreadable: int = 0
     surplus: int = 0
 
+    def besides(self, unreadable: object) -> Batch:
+        """Return the same batch, with what the Provider itself left out as unreadable."""
+        return attrs.evolve(self, unreadable=self.unreadable + counted(unreadable))
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What was left out, for people."""
@@ -176,6 +181,11 @@ class Batch:
     def unreadable_note(self) -> str | None:
         """That unreadable items were left out."""
         return f"{self.unreadable} unreadable items were left out" if self.unreadable else None
+
+
+def counted(value: object) -> int:
+    """Return what should be a count; rubbish counts nothing."""
+    return value if isinstance(value, int) and value is not True and value > 0 else 0
 
 
 def read_insights(value: object, limit: int) -> Batch:

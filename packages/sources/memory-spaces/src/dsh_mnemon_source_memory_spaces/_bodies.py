@@ -39,6 +39,7 @@ def body_json(space: SpaceRecord, overview: Overview) -> dict[str, Any]:
         "configuredSecrets": list(secrets),
         "status": state,
         "error": overview.worded(str(known.error)) if known and state == "unhealthy" else None,
+        "note": overview.worded(known.note) if known and known.note else None,
         "stats": stats_json(known.stats) if known is not None and known.stats else None,
         "createdAt": space.created_at,
         "updatedAt": space.updated_at,

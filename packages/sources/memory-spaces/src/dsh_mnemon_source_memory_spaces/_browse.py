@@ -77,6 +77,7 @@ class _Reading:
         next_cursor: Where the Provider says it goes on.
         full: Whether a Space that cannot page gave all it was asked for, so that there may be more.
         lost: Whether an item of it could not be shown.
+        unreadable: How many could not, because they cannot be read.
     """
 
     target: Target
@@ -87,6 +88,7 @@ class _Reading:
     next_cursor: str | None = None
     full: bool = False
     lost: bool = False
+    unreadable: int = 0
     hint: str | None = None
     count: int = 0
 
@@ -96,6 +98,7 @@ class _Reading:
             "mode": self.mode,
             "status": self.status,
             "itemCount": self.count,
+            "unreadable": self.unreadable or None,
             "hint": self.hint,
         }
         return {key: item for key, item in value.items() if item is not None}
@@ -128,7 +131,7 @@ async def page_of(target: Target, request: ListRequest) -> tuple[Batch, str | No
     page = cast("object", await target.adapter.list(target.space, request))
     if not isinstance(page, Page):
         raise ProviderProtocol("the Provider did not answer with a page")
-    batch = read_insights(page.items, request.limit)
+    batch = read_insights(page.items, request.limit).besides(page.unreadable)
     return batch, following(page.next_cursor, request.cursor)
 
 
@@ -268,7 +271,7 @@ class _Listing:
             found = cast("object", await target.adapter.search(target.space, request))
             if not isinstance(found, SearchAnswer):
                 raise ProviderProtocol("the Provider did not answer with search results")
-            return read_insights(found.results, request.limit)
+            return read_insights(found.results, request.limit).besides(found.unreadable)
 
         answer = await ask(search, self._patience, target.secrets)
         if answer.value is None:
@@ -290,4 +293,5 @@ class _Listing:
             reading.status = "ready"
         if batch.notes:
             reading.lost = True
+            reading.unreadable = max(reading.unreadable, batch.unreadable)
             reading.hint = sentence("; ".join(batch.notes))

@@ -123,14 +123,11 @@ def _done(outcome: Outcome) -> Done:
 async def _remember(scope: _Scope, value: Any) -> Done:
     request = read_input(RememberInput, value, "remember")
     named = request.memory_body_id
+    targets = await scope.memory.targets()
     if named is None and len(scope.granted) != 1:
-        raise InputError(
-            "space-required",
-            "name the memoryBodyId: this View reads not exactly one Memory Space",
-            details={"memoryBodyIds": list(scope.granted)},
-        )
+        raise targets.unnamed(scope.granted)
     space_id = scope.may_write(named or scope.granted[0])
-    target = require((await scope.memory.targets()).get(space_id), "remember")
+    target = require(targets.get(space_id), "remember")
     return _done(await scope.memory.writer.remember(target, request.request()))
 
 

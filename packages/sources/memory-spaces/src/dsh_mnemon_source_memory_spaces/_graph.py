@@ -10,8 +10,16 @@ from typing import Any, Final, Literal, cast
 
 import attrs
 from dsh_mnemon_core.errors import StorageError
+from dsh_mnemon_core.sdk import truncate
 
-from dsh_mnemon_source_memory_spaces._answers import MAX_ID, Patience, ask, caption, each
+from dsh_mnemon_source_memory_spaces._answers import (
+    MAX_ID,
+    Patience,
+    ask,
+    caption,
+    counted,
+    each,
+)
 from dsh_mnemon_source_memory_spaces._browse import Cursor, begin_at, page_of
 from dsh_mnemon_source_memory_spaces._cursor import Place, following, write_cursor
 from dsh_mnemon_source_memory_spaces._gaps import whole
@@ -72,6 +80,7 @@ class _Part:
     next_cursor: str | None = None
     full: bool = False
     lost: bool = False
+    unreadable: int = 0
     hint: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -80,6 +89,7 @@ class _Part:
             "mode": self.mode,
             "status": self.status,
             "itemCount": len(self.nodes),
+            "unreadable": self.unreadable or None,
             "hint": self.hint,
         }
         return {key: item for key, item in value.items() if item is not None}
@@ -171,6 +181,7 @@ async def _drawn(target: Target, cursor: str | None) -> _Part:
     nodes = tuple(_nodes(target, cast("object", graph.nodes)))
     edges = tuple(_edges(target, cast("object", graph.edges)))
     left_out = _count(graph.nodes) - len(nodes) + _count(graph.edges) - len(edges)
+    left_out += counted(graph.unreadable)
     return _Part(
         target=target,
         mode="graph",
@@ -179,6 +190,7 @@ async def _drawn(target: Target, cursor: str | None) -> _Part:
         edges=edges,
         next_cursor=following(graph.next_cursor, cursor),
         lost=left_out > 0,
+        unreadable=left_out,
         hint=f"{left_out} nodes or edges were left out" if left_out else None,
     )
 
@@ -197,6 +209,7 @@ async def _projected(target: Target, cursor: str | None) -> _Part:
         next_cursor=after,
         full=after is None and cursor is None and len(batch.items) >= _PAGE,
         lost=bool(batch.notes),
+        unreadable=batch.unreadable,
         hint="; ".join(batch.notes) or None,
     )
 
@@ -267,7 +280,8 @@ def _edges(target: Target, value: object) -> Iterator[dict[str, Any]]:
             "color": _color(item.color, None),
             "type": _optional(item.type),
             "weight": item.weight if number else None,
-            "reason": _optional(item.reason, _REASON),
+            "reason": _reason(item.reason),
+            "drawn": True if item.drawn is True else None,
         }
         yield {key: field for key, field in edge.items() if field is not None}
 
@@ -282,6 +296,11 @@ def _text(value: object) -> bool:
         return isinstance(value, str) and bool(value.encode("utf-8"))
     except UnicodeEncodeError:
         return False
+
+
+def _reason(value: object) -> str | None:
+    """Return a reason as it was given: an export takes it along."""
+    return truncate(value, _REASON) if isinstance(value, str) and _text(value.strip()) else None
 
 
 def _optional(value: object, maximum: int = _LINE) -> str | None:

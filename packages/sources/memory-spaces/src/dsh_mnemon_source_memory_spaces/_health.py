@@ -85,15 +85,20 @@ async def _read(target: Target) -> SpaceStatus:
     status = cast("object", await target.adapter.status(target.space))
     if not isinstance(status, SpaceStatus):
         raise ProviderProtocol("the Provider did not answer with a status")
-    said = cast("object", status.error)
     healthy = cast("object", status.healthy) is True
-    error = sentence(said, target.secrets) if isinstance(said, str) and said.strip() else None
+    error, note = _said(status.error, target), _said(status.note, target)
     stats = cast("object", status.stats)
     return SpaceStatus(
         healthy=healthy,
         error=None if healthy else error or _UNHEALTHY,
+        note=note if healthy else None,
         stats=_stats(stats) if isinstance(stats, SpaceStats) else None,
     )
+
+
+def _said(value: object, target: Target) -> str | None:
+    """Return what a Provider says as one bounded line."""
+    return sentence(value, target.secrets) if isinstance(value, str) and value.strip() else None
 
 
 def _stats(value: SpaceStats) -> SpaceStats:

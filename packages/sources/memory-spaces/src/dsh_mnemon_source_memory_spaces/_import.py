@@ -15,30 +15,33 @@ from dsh_mnemon_source_memory_spaces._writes import Outcome, Writer
 from dsh_mnemon_source_memory_spaces.actions import Words
 from dsh_mnemon_source_memory_spaces.provider_sdk.adapter import NativeAdapter
 from dsh_mnemon_source_memory_spaces.provider_sdk.items import (
+    SOURCES,
     Category,
     DraftEdge,
     DraftInsight,
     RememberRequest,
 )
-from dsh_mnemon_source_memory_spaces.routes import Speaker
 
-__all__ = ("BodyImportInput", "import_into")
+__all__ = ("BodyImportInput", "ImportCheckInput", "check_import", "import_into")
 
 _EdgeType: TypeAlias = Literal["temporal", "semantic", "causal", "entity", "supersedes"]
 """What a caller may ask for, and what a native engine draws when a memory replaces another."""
 
-_COUNTS = ("imported", "skipped", "updated", "edges_inserted")
+_COUNTS = ("imported", "brought_back", "skipped", "updated", "edges_inserted")
 
 
 class DraftInsightInput(Input):
-    """One memory of an import; its time is spelled as drafts spell it."""
+    """One memory of an import; its time is spelled as drafts spell it.
+
+    A draft may name any source; Providers other than a native engine know three speakers.
+    """
 
     content: Annotated[str, limited(8_192)]
     category: Annotated[Category | None, BLANK] = None
     importance: Annotated[int, Field(strict=True, ge=1, le=5), WHOLE] | None = None
     tags: Annotated[Words, Field(max_length=20)] = ()
     entities: Annotated[Words, Field(max_length=50)] = ()
-    source: Annotated[Speaker | None, BLANK] = None
+    source: Annotated[Annotated[str, limited(2_000)] | None, BLANK] = None
     created_at: Annotated[Annotated[str, limited(100)] | None, BLANK] = Field(
         None, alias="created_at"
     )
@@ -61,7 +64,7 @@ class DraftInsightInput(Input):
             content=self.content,
             category=self.category or "general",
             importance=self.importance or 3,
-            source=self.source or "external",
+            source=self.source if self.source in SOURCES else "external",
             tags=self.tags,
             entities=self.entities,
         )
@@ -87,10 +90,9 @@ class DraftEdgeInput(Input):
         )
 
 
-class BodyImportInput(Input):
-    """Input of ``body-import``."""
+class _DraftInput(Input):
+    """A draft, or a part of one."""
 
-    memory_body_id: Name
     insights: Annotated[tuple[DraftInsightInput, ...], Field(min_length=1, max_length=1_000)]
     edges: Annotated[tuple[DraftEdgeInput, ...], Field(max_length=10_000)] = ()
 
@@ -109,12 +111,48 @@ class BodyImportInput(Input):
                 )
 
 
+class BodyImportInput(_DraftInput):
+    """Input of ``body-import``."""
+
+    memory_body_id: Name
+
+
+class ImportCheckInput(_DraftInput):
+    """Input of ``body-import-check``; without a Space, what every Space demands is judged."""
+
+    memory_body_id: Annotated[Name | None, BLANK] = None
+
+
+async def check_import(target: Target | None, request: ImportCheckInput) -> dict[str, Any]:
+    """Judge an import as `import_into` does, and write nothing.
+
+    Args:
+        target: Where it would go; nothing where that is not known.
+        request: What would be imported.
+
+    Returns:
+        ``{errors: [{index, code, message}]}``: what would be left out whatever the Space holds.
+
+    Raises:
+        MnemonError: The native engine would refuse the import as a whole.
+    """
+    if target is None:
+        return {"errors": []}
+    if isinstance(target.adapter, NativeAdapter):
+        insights = [insight.draft() for insight in request.insights]
+        await target.adapter.check_draft(insights, [edge.draft() for edge in request.edges])
+        return {"errors": []}
+    return {"errors": _left_out(len(request.edges))}
+
+
 async def import_into(target: Target, request: BodyImportInput, writer: Writer) -> dict[str, Any]:
     """Import into a Space: a native one as a draft, any other memory by memory.
 
     Returns:
-        ``{imported, skipped, updated, edges_inserted, errors: [{index, code, message}], results}``;
-        elsewhere than in a native Space also ``accepted``: taken, but not yet durable.
+        ``{imported, brought_back, skipped, updated, edges_inserted, errors: [{index, code,
+        message}], results}``, brought back being those imported that had been forgotten, where
+        the engine tells; elsewhere than in a native Space also ``accepted``: taken, but not yet
+        durable.
 
     Raises:
         MnemonError: The native engine refused the import as a whole.
@@ -146,9 +184,7 @@ def _summed(outcomes: Sequence[Outcome], edges: int) -> dict[str, Any]:
         if outcome.completion not in ("committed", "accepted", "candidate")
         and not is_skipped(outcome.result)
     ]
-    if edges:
-        text = f"this Provider cannot import edges; {edges} were left out"
-        errors.append({"index": None, "code": "edges-unsupported", "message": text})
+    errors += _left_out(edges)
     return {
         "imported": completions.count("committed"),
         "accepted": completions.count("accepted") + completions.count("candidate"),
@@ -158,6 +194,13 @@ def _summed(outcomes: Sequence[Outcome], edges: int) -> dict[str, Any]:
         "errors": errors,
         "results": [outcome.result for outcome in outcomes],
     }
+
+
+def _left_out(edges: int) -> list[dict[str, Any]]:
+    if not edges:
+        return []
+    text = f"this Provider cannot import edges; {edges} were left out"
+    return [{"index": None, "code": "edges-unsupported", "message": text}]
 
 
 def _problem(outcome: Outcome) -> dict[str, Any]:

@@ -160,6 +160,30 @@ _CODES: Final = {
     "dict_type": "not-an-object",
 }
 
+_DEMANDS: Final = {
+    "missing": "is required",
+    "string_type": "must be a string",
+    "string_too_short": "is required",
+    "string_too_long": "is too long (max {max_length} characters)",
+    "string_unicode": "must be well-formed Unicode",
+    "int_type": "must be a whole number",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "literal_error": "must be {expected}",
+    "tuple_type": "must be a list",
+    "too_long": "has too many items (max {max_length})",
+    "too_short": "must have an item",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "dict_type": "must be an object",
+}
+"""What is asked of a field, by the kind of pydantic's complaint; braces take from its context."""
+
 
 def read_input(model: type[Model], value: object, label: str = "the operation") -> Model:
     """Read an input; nothing at all counts as an empty object.
@@ -183,7 +207,7 @@ def read_input(model: type[Model], value: object, label: str = "the operation") 
 
 
 def _refusal(error: ValidationError, model: type[BaseModel], label: str) -> InputError:
-    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    problem = error.errors(include_url=False, include_input=False)[0]
     place = problem["loc"]
     if not place:
         return InputError("not-an-object", f"the input of {label} must be an object")
@@ -196,7 +220,25 @@ def _refusal(error: ValidationError, model: type[BaseModel], label: str) -> Inpu
     unsupported = f"{_dashed(names[-1])}-unsupported"
     codes = {**_CODES, "literal_error": unsupported}
     code = codes.get(problem["type"], "value-invalid")
-    return InputError(code, f"{label}: {field}: {problem['msg']}", details=details)
+    return InputError(code, f"{_shown(place)} {_demand(problem)}", details=details)
+
+
+def _shown(place: Sequence[int | str]) -> str:
+    """Return a field as it is spoken of: ``name`` for ``request.name``, ``item 2 of tags``."""
+    shown = ""
+    for part in place[1:] if place[0] == "request" and len(place) > 1 else place:
+        name = f"item {part + 1}" if isinstance(part, int) else part
+        shown = f"{name} of {shown}" if shown else name
+    return shown
+
+
+def _demand(problem: Mapping[str, Any]) -> str:
+    """Return what a value has to be, as it goes on after the name of the field."""
+    context: Mapping[str, Any] = problem.get("ctx", {})
+    if problem["type"] == "value_error":
+        return str(context["error"])
+    demand = _DEMANDS.get(problem["type"])
+    return f"is refused: {problem['msg']}" if demand is None else demand.format_map(context)
 
 
 def _keys(model: type[BaseModel]) -> list[str]:

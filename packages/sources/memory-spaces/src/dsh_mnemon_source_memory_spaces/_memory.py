@@ -7,15 +7,18 @@ from datetime import datetime
 from typing import Any
 
 import attrs
+from dsh_mnemon_core.files import LockTiming
 
 from dsh_mnemon_source_memory_spaces._catalog import Overview
-from dsh_mnemon_source_memory_spaces._children import Children
+from dsh_mnemon_source_memory_spaces._children import Children, MountedChildren
 from dsh_mnemon_source_memory_spaces._config import Config, Settings
 from dsh_mnemon_source_memory_spaces._health import Health
 from dsh_mnemon_source_memory_spaces._recall.pipeline import recall
 from dsh_mnemon_source_memory_spaces._recall.quality import Quality
 from dsh_mnemon_source_memory_spaces._recall.report import RecallReport, RecallRequest, Target
 from dsh_mnemon_source_memory_spaces._registry.records import Catalogue, SpaceRecord
+from dsh_mnemon_source_memory_spaces._registry.store import Registry
+from dsh_mnemon_source_memory_spaces._services import authority
 from dsh_mnemon_source_memory_spaces._spaces import NewSpace, Spaces
 from dsh_mnemon_source_memory_spaces._targets import Targets
 from dsh_mnemon_source_memory_spaces._views import Views
@@ -23,7 +26,7 @@ from dsh_mnemon_source_memory_spaces._writes import Writer
 from dsh_mnemon_source_memory_spaces.actions import SelectionInput, SpaceInput
 from dsh_mnemon_source_memory_spaces.routes import RecallInput
 
-__all__ = ("SpacesMemory",)
+__all__ = ("SpacesMemory", "open_memory")
 
 
 @attrs.frozen(kw_only=True)
@@ -126,3 +129,41 @@ class SpacesMemory:
             placement=placement,
         )
         return await self.spaces.create(new, expected_revision=expected_revision)
+
+
+def open_memory(
+    key: str,
+    settings: Settings,
+    mounted: MountedChildren,
+    *,
+    quality: Quality,
+    clock: Callable[[], datetime],
+    timing: LockTiming | None = None,
+) -> SpacesMemory:
+    """Put the parts of a Source together; no file is opened and no adapter made yet.
+
+    Args:
+        key: Instance key of the Source.
+        settings: Configuration in force.
+        mounted: The Providers, whose adapters of this generation are made when first used.
+        quality: The recall policy in force.
+        clock: The time, aware.
+        timing: Waiting times of the registry lock.
+    """
+    config = settings.config
+    registry = Registry(settings.root, store=config.store, clock=clock, timing=timing)
+    children = Children(
+        mounted, authority=authority(registry), config=settings.provider, native=settings.native
+    )
+    spaces = Spaces(registry, children, settings=settings)
+    return SpacesMemory(
+        key=key,
+        settings=settings,
+        children=children,
+        spaces=spaces,
+        quality=quality,
+        clock=clock,
+        health=Health(config.timeout_ms / 1_000),
+        views=Views(),
+        writer=Writer(spaces),
+    )

@@ -219,7 +219,7 @@ async def _read_edges(
             target_index=places[edge.target_id],
             edge_type=edge.type or "semantic",
             weight=_WEIGHT if edge.weight is None else edge.weight,
-            reason=edge.reason or edge.label or None,
+            reason=edge.reason or (None if edge.drawn else edge.label) or None,
         )
         async for edge in _all(page)
         if edge.source_id in places and edge.target_id in places

@@ -104,9 +104,10 @@ async def remove_store(
         if there is None:
             return
         if not there.others:
+            name = catalogue.get(store_id).name
             raise ConflictError(
                 "last-store",
-                f"{store_id!r} is the last native Memory Space of this place and cannot be deleted",
+                f"{name!r} is the last native Memory Space of this place and cannot be deleted",
             )
         if there.is_default:
             successor = min(there.others, key=lambda space: (not space.active, space.id))

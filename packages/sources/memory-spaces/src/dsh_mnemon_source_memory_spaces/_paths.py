@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -22,7 +23,7 @@ _SEPARATOR: Final = r"[\\/]+"
 # A folder may hold spaces, but neither begins nor ends with one, and no sentence ends in it.
 _FOLDER: Final = r"(?!\s)(?:(?![:;,]\s)[^\\/\"\r\n])+(?<![\s:])"
 
-_PATH: Final = re.compile(
+_PATH: Final = (
     r"\b(?P<url>(?!file:)[a-z][a-z0-9+.-]*://(?=[^/\s])[^\s?#=\"]*)"
     r"|(?:"
     r"\b(?P<uri>(?:file:(?://localhost(?=/))?|[a-z][a-z0-9+.-]+:(?=///))/+(?:[a-z]:[\\/]+)?)"
@@ -30,9 +31,13 @@ _PATH: Final = re.compile(
     r"|(?<![\\\w])\\\\+(?:[?.]\\+(?:[a-z]:\\+)?)?"  # a share, or the long form of a drive
     r"|(?<![a-z0-9_.~/\\)\]}>%*<])/+"  # the root
     r")"
-    rf"(?P<rest>(?:{_FOLDER}{_SEPARATOR})*[^\s\\/]*)",
-    re.IGNORECASE,
+    rf"(?P<rest>(?:{_FOLDER}{_SEPARATOR})*[^\s\\/]*)"
 )
+
+
+@cache  # and so compiled at the first fault
+def _path() -> re.Pattern[str]:
+    return re.compile(_PATH, re.IGNORECASE)
 
 
 def short_paths(text: str) -> str:
@@ -41,7 +46,7 @@ def short_paths(text: str) -> str:
     Paths of POSIX and Windows, with spaces in them or not, and ``file:`` URIs; other URLs, relative
     paths and paths below ``~`` stay.
     """
-    return _PATH.sub(_short, text)
+    return _path().sub(_short, text)
 
 
 @contextmanager

@@ -135,8 +135,8 @@ async def _recall(question: _Question) -> Evidence:
     wanted = min(asked.limit or memory.config.default_recall_limit, question.results)
     report = await memory.recall(asked.model_copy(update={"limit": wanted}), chosen)
     rows = [hit.to_json() for hit in report.results]
-    hint = noted(report.hint, faults)
-    return _returned(question, rows, hint=hint, metadata=_summary(report, faults))
+    gaps = noted(report.gaps, faults)
+    return _returned(question, rows, hint=gaps, metadata=_summary(report, faults))
 
 
 def _summary(report: RecallReport, faults: Sequence[StorageError]) -> dict[str, Any]:

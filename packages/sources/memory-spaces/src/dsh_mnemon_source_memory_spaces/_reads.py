@@ -14,8 +14,9 @@ from dsh_mnemon_source_memory_spaces._bodies import body_json, services_json
 from dsh_mnemon_source_memory_spaces._browse import ListInput, browse
 from dsh_mnemon_source_memory_spaces._catalog import Overview, placement_summary
 from dsh_mnemon_source_memory_spaces._entities import EntitiesInput, entities_of
-from dsh_mnemon_source_memory_spaces._gaps import registry_notes, whole
+from dsh_mnemon_source_memory_spaces._gaps import fault_json, registry_notes, whole
 from dsh_mnemon_source_memory_spaces._graph import GraphInput, graph_of
+from dsh_mnemon_source_memory_spaces._import import ImportCheckInput, check_import
 from dsh_mnemon_source_memory_spaces._inputs import (
     BLANK,
     WHOLE,
@@ -81,7 +82,9 @@ def writable(memory: SpacesMemory, view_id: str, grant: Any) -> tuple[str, ...]:
 
 
 async def _status(memory: SpacesMemory, _input: Any) -> Any:
-    return await _described(memory, await memory.probed(all=False))
+    described = await _described(memory, await memory.probed(all=False))
+    exposed = await memory.spaces.exposed()
+    return {**described, "exposed": exposed} if exposed else described
 
 
 async def _status_summary(memory: SpacesMemory, _input: Any) -> Any:
@@ -134,7 +137,10 @@ def _listed(memory: SpacesMemory, overview: Overview) -> dict[str, Any]:
 
 
 async def _services(memory: SpacesMemory, _input: Any) -> Any:
-    return {"services": services_json(memory.overview(await memory.spaces.current()))}
+    catalogue = await memory.spaces.current()
+    faults = [fault_json(fault) for fault in catalogue.faults]
+    listed = {"services": services_json(memory.overview(catalogue))}
+    return {**listed, "faults": faults} if faults else listed
 
 
 async def _reconnect(memory: SpacesMemory, value: Any) -> Any:
@@ -196,7 +202,8 @@ async def _search(memory: SpacesMemory, value: Any) -> Any:
     request = read_input(SearchInput, value, "search")
     known = await memory.targets()
     report = await memory.recall(request, known.all(request.memory_body_ids))
-    return whole(report.to_json(), known.faults(request.memory_body_ids))
+    lost = any(source.unreadable for source in report.sources)
+    return whole(report.to_json(), known.faults(request.memory_body_ids), lost=lost)
 
 
 async def _related(memory: SpacesMemory, value: Any) -> Any:
@@ -224,6 +231,15 @@ async def _sample(memory: SpacesMemory, value: Any) -> Any:
 
 
 # -- where a new one goes -------------------------------------------------------------------------
+
+
+async def _import_check(memory: SpacesMemory, value: Any) -> Any:
+    request = read_input(ImportCheckInput, value, "body-import-check")
+    request.check()
+    if request.memory_body_id is None:
+        return await check_import(None, request)
+    target = require((await memory.targets()).get(request.memory_body_id), "remember")
+    return await check_import(target, request)
 
 
 async def _prepare(memory: SpacesMemory, value: Any) -> Any:
@@ -255,6 +271,7 @@ READS: Final[Mapping[str, Read]] = MappingProxyType(
         "search": _search,
         "related": _related,
         "metadata-sample": _sample,
+        "body-import-check": _import_check,
         "prepare-body-placement": _prepare,
         "finalize-placement": _finalize,
     }

@@ -77,6 +77,10 @@ class Spaces:
         """Return what is registered now; the first call puts the files right if it can (D25)."""
         return await self._roster.read()
 
+    async def exposed(self) -> Sequence[Mapping[str, Any]]:
+        """Return ``{path, mode, wanted}`` of what others may look at of settings and keys."""
+        return await self._roster.registry.exposed()
+
     def revision(self, catalogue: Catalogue) -> str:
         """Return the revision of a catalogue."""
         return catalogue.revision

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from dsh_mnemon_core.errors import AuthorityError, InputError, StorageError
 
@@ -14,6 +14,21 @@ from dsh_mnemon_source_memory_spaces.provider_sdk.fields import secret_values
 from dsh_mnemon_source_memory_spaces.provider_sdk.manifest import CapabilityName
 
 __all__ = ("Targets", "require")
+
+_NAMED: Final = 16
+"""How many Spaces a message names; as many as the directory shows."""
+
+_DEEDS: Final[Mapping[CapabilityName, str]] = {
+    "search": "search",
+    "browse": "list its memories",
+    "graph": "show a graph",
+    "entities": "name entities",
+    "related": "follow links",
+    "remember": "take memories",
+    "link": "join memories",
+    "forget": "forget memories",
+}
+"""What a Provider does that has a capability."""
 
 
 class Targets:
@@ -63,7 +78,8 @@ class Targets:
         if not self.catalogue.is_active(space):
             raise InputError(
                 "space-inactive",
-                f"Memory Space {space_id!r} is not active, so it cannot be read",
+                f"Memory Space {space.name!r} is not active, so it cannot be read; activate it "
+                "first",
                 details={"id": space_id},
             )
         return self.of(space)
@@ -119,12 +135,20 @@ class Targets:
             and (allowed is None or target.space.id in allowed)
         ]
         if len(able) != 1:
-            raise InputError(
-                "space-required",
-                "name the memoryBodyId: there is not exactly one Memory Space this can be about",
-                details={"memoryBodyIds": able},
-            )
+            raise self.unnamed(able)
         return able[0]
+
+    def unnamed(self, space_ids: Sequence[str]) -> InputError:
+        """Return ``space-required``, naming the Spaces that may be meant by id and name."""
+        names = {space.id: space.name for space in self.catalogue.spaces}
+        known = [f"{id} ({names.get(id, 'unknown')})" for id in space_ids]
+        if known:
+            more = len(known) - _NAMED
+            told = [*known[:_NAMED], *([f"and {more} more"] if more > 0 else [])]
+            message = f"name the memoryBodyId; it may be one of: {', '.join(told)}"
+        else:
+            message = "no active Memory Space can take this; make or activate one, or name one"
+        return InputError("space-required", message, details={"memoryBodyIds": list(space_ids)})
 
     def _secrets(self, space: SpaceRecord) -> tuple[str, ...]:
         service = self.catalogue.service(space.provider_id)
@@ -141,7 +165,8 @@ def require(target: Target, capability: CapabilityName) -> Target:
     if not getattr(target.manifest.capabilities, capability):
         raise AuthorityError(
             "capability-missing",
-            f"{target.manifest.label} cannot {capability}, and holds {target.space.name!r}",
+            f"{target.manifest.label}, which holds the Memory Space {target.space.name!r}, cannot "
+            f"{_DEEDS[capability]}",
             details={"memoryBodyId": target.space.id, "capability": capability},
         )
     return target

@@ -66,7 +66,8 @@ class Views:
         if len(owners) > 1:
             raise InputError(
                 "space-required",
-                "several Memory Spaces have a memory of this id; name the memoryBodyId",
+                "several Memory Spaces have a memory of this id; name the memoryBodyId, one of: "
+                + ", ".join(owners),
                 details={"memoryBodyIds": owners},
             )
         return owners[0]

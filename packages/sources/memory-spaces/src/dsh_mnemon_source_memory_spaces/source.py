@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dsh_mnemon_core.errors import ConfigurationError, ConflictError
 from dsh_mnemon_core.files import LockTiming
@@ -30,15 +30,10 @@ from dsh_mnemon_core.sdk import (
     truncate,
 )
 
-from dsh_mnemon_source_memory_spaces import _manage
-from dsh_mnemon_source_memory_spaces._children import Children, MountedChildren
+from dsh_mnemon_source_memory_spaces._children import MountedChildren
 from dsh_mnemon_source_memory_spaces._config import Config, RecallQuality, settings
-from dsh_mnemon_source_memory_spaces._execute import execute
 from dsh_mnemon_source_memory_spaces._facts import cover, facts_of, grant_of, presentation_of
-from dsh_mnemon_source_memory_spaces._health import Health
-from dsh_mnemon_source_memory_spaces._memory import SpacesMemory
 from dsh_mnemon_source_memory_spaces._paths import short_errors
-from dsh_mnemon_source_memory_spaces._query import query
 from dsh_mnemon_source_memory_spaces._recall.quality import (
     POLICIES,
     Quality,
@@ -46,12 +41,10 @@ from dsh_mnemon_source_memory_spaces._recall.quality import (
     Thresholds,
 )
 from dsh_mnemon_source_memory_spaces._registry.records import Catalogue
-from dsh_mnemon_source_memory_spaces._registry.store import Registry
-from dsh_mnemon_source_memory_spaces._services import authority
-from dsh_mnemon_source_memory_spaces._spaces import Spaces
-from dsh_mnemon_source_memory_spaces._views import Views
-from dsh_mnemon_source_memory_spaces._writes import Writer
 from dsh_mnemon_source_memory_spaces.actions import MANIFEST
+
+if TYPE_CHECKING:
+    from dsh_mnemon_source_memory_spaces._memory import SpacesMemory
 
 __all__ = ("MemorySpacesSource", "memory_spaces_source")
 
@@ -65,13 +58,23 @@ class MemorySpacesSource:
     Facts and projections read local files only; no Provider is asked for them. A projection
     answers from the capture of its facts (D26). Nothing a Provider does is raised by a read.
 
+    What answers a call is imported by the call: it is most of this package, and many a Host opens
+    and never asks for a Space.
+
     Args:
-        memory: The parts it works with.
+        make: Makes the parts it works with, at the first call.
     """
 
-    def __init__(self, memory: SpacesMemory) -> None:
-        self._memory = memory
+    def __init__(self, make: Callable[[], SpacesMemory]) -> None:
+        self._make = make
+        self._made: SpacesMemory | None = None
         self._captures: OrderedDict[tuple[OperationScope, str], Catalogue] = OrderedDict()
+
+    @property
+    def _memory(self) -> SpacesMemory:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
     async def facts(self, request: FactsRequest) -> SourceFacts:
         """Tell what the registered Spaces can do; see `_facts.facts_of`."""
@@ -126,6 +129,8 @@ class MemorySpacesSource:
 
     async def query(self, request: QueryRequest) -> Evidence:
         """Answer ``inspect``, ``recall`` or ``related``; see `_query.query`."""
+        from dsh_mnemon_source_memory_spaces._query import query
+
         with short_errors():
             return await query(self._memory, request)
 
@@ -135,6 +140,8 @@ class MemorySpacesSource:
         Raises:
             MnemonError: As `_execute.execute`. What a Provider refuses is a failed Receipt.
         """
+        from dsh_mnemon_source_memory_spaces._execute import execute
+
         with short_errors():
             done = await execute(self._memory, request)
             catalogue = await self._memory.spaces.current()
@@ -152,6 +159,8 @@ class MemorySpacesSource:
         Raises:
             MnemonError: The operation is unknown, refused or fails.
         """
+        from dsh_mnemon_source_memory_spaces import _manage
+
         perform = _manage.mutate if request.mode == "mutate" else _manage.read
         value = await perform(self._memory, request)
         facts = self._facts(await self._memory.spaces.current())
@@ -163,7 +172,8 @@ class MemorySpacesSource:
         Raises:
             ExceptionGroup: What could not be closed; the others are closed.
         """
-        await self._memory.children.aclose()
+        if self._made is not None:
+            await self._made.children.aclose()
 
 
 def _quality(chosen: RecallQuality, policies: Mapping[str, QualityPolicy]) -> Quality:
@@ -205,25 +215,13 @@ def memory_spaces_source(
     def create(context: SourceContext) -> MemorySpacesSource:
         key = context.source_instance_key
         chosen = settings(config, context.configuration, key, context.secrets)
-        registry = Registry(chosen.root, store=chosen.config.store, clock=clock, timing=timing)
-        children = Children(
-            mounted,
-            authority=authority(registry),
-            config=chosen.provider,
-            native=chosen.native,
-        )
-        spaces = Spaces(registry, children, settings=chosen)
-        memory = SpacesMemory(
-            key=key,
-            settings=chosen,
-            children=children,
-            spaces=spaces,
-            quality=_quality(chosen.config.recall_quality, known),
-            clock=clock,
-            health=Health(chosen.config.timeout_ms / 1_000),
-            views=Views(),
-            writer=Writer(spaces),
-        )
-        return MemorySpacesSource(memory)
+        quality = _quality(chosen.config.recall_quality, known)
+
+        def make() -> SpacesMemory:
+            from dsh_mnemon_source_memory_spaces._memory import open_memory
+
+            return open_memory(key, chosen, mounted, quality=quality, clock=clock, timing=timing)
+
+        return MemorySpacesSource(make)
 
     return SourceDefinition(manifest=MANIFEST, create=create)

@@ -11,6 +11,8 @@ from dsh_mnemon_source_memory_spaces import _merge
 from dsh_mnemon_source_memory_spaces._receipts import completion_of
 from dsh_mnemon_source_memory_spaces._spaces import NewSpace
 from dsh_mnemon_source_memory_spaces.provider_sdk import (
+    Graph,
+    GraphEdge,
     Page,
     ProviderProtocol,
     ProviderUnavailable,
@@ -63,6 +65,26 @@ async def test_all_memories_and_edges_arrive_and_the_sources_rest(
     catalogue = await filled.spaces.current()
     assert [space.id for space in catalogue.active] == ["default"]
     assert {space.updated_at for space in catalogue.spaces} == {"2026-03-01T00:00:01.000Z"}
+
+
+@pytest.mark.requirement("memory-spaces:merge:complete")
+async def test_a_label_stands_for_a_reason_only_where_nobody_drew_the_edge(
+    filled: Any, stores: ReferenceService
+) -> None:
+    ids = [str(id) for id in stores.namespaces["new-2"].insights]
+    own = GraphEdge(
+        source_id=ids[0], target_id=ids[1], label="backbone", color="#123abc", type="temporal"
+    )
+    asked = attrs.evolve(own, label="entity", type="entity", drawn=True, weight=0.0)
+    graph = Graph(edges=(own, asked), generated_at="2026-01-01T00:00:00.000Z")
+    stores.answer("graph", graph, namespace="new-2")
+    await filled.spaces.merge("default", ["new-2"])
+    held = stores.namespaces["default"]
+    assert [(kind, weight) for *_, kind, weight in held.edges] == [
+        ("temporal", 0.5),
+        ("entity", 0.0),
+    ]
+    assert list(held.reasons.values()) == ["backbone"]
 
 
 @pytest.mark.requirement("memory-spaces:merge:complete")

@@ -78,6 +78,25 @@ async def test_a_damaged_native_file_is_told_kept_and_copied(life: Any) -> None:
 
 
 @pytest.mark.requirement("memory-spaces:registry:damaged")
+@pytest.mark.parametrize("tail", [b', "bodies": []}', b', "extra": 1e400}', b', "x": NaN}'])
+@pytest.mark.parametrize("which", ["native_file", "external_file"])
+async def test_what_the_next_write_would_drop_or_change_is_damage(
+    life: Any, which: str, tail: bytes
+) -> None:
+    await life.spaces.create(NEW)
+    await life.spaces.service_update("alpha", SETTINGS)
+    file = getattr(life, which)
+    data = write(file, file.read_bytes().rstrip().removesuffix(b"}") + tail)
+    (fault,) = (await life.spaces.current()).faults
+    assert (fault.code, fault.details["reason"]) == ("store-damaged", "not-json")
+    is_native = which == "native_file"
+    change = life.spaces.create(NEW) if is_native else life.spaces.service_update("alpha", SETTINGS)
+    with pytest.raises(DamagedRegistry):
+        await change
+    assert file.read_bytes() == data
+
+
+@pytest.mark.requirement("memory-spaces:registry:damaged")
 async def test_a_damaged_external_file_does_not_hide_native_spaces(life: Any) -> None:
     write(life.native_file, {"version": 1, "bodies": [BODY]})
     data = write(life.external_file, {"version": 5, "bodies": []})

@@ -142,6 +142,19 @@ class TestList:
         assert len(page["items"]) == 2
         assert "nextCursor" not in page
 
+    @pytest.mark.parametrize("unreadable", [3, True, -1, "many"])
+    async def test_what_the_provider_left_out_is_counted(self, room: Any, unreadable: Any) -> None:
+        await room.create("team")
+        page = Page(items=(Insight(id="a", content="x"),), unreadable=unreadable)
+        room.native.answer("list", page)
+        room.native.answer("search", SearchAnswer(results=page.items, unreadable=unreadable))
+        count = 3 if unreadable == 3 else None
+        for found in (await room.read("list"), await room.read("search", {"query": "x"})):
+            (source,) = found["sources"]
+            assert (source.get("unreadable"), found["complete"]) == (count, count is None)
+            hint = None if count is None else f"team: {count} unreadable items were left out"
+            assert found.get("hint") == hint
+
     async def test_a_space_that_cannot_page_and_is_full_is_truncated(self, room: Any) -> None:
         await room.create("team")
         items = tuple(Insight(id=f"i{n}", content="x") for n in range(9))
@@ -374,6 +387,21 @@ class TestGraph:
             "Log: unavailable: the Provider did not answer with a graph",
         ]
         assert not page["complete"]
+
+    async def test_edges_tell_who_drew_them_and_exactly_why(self, full: Any) -> None:
+        nodes = tuple(GraphNode(id=id, label=id, color="#123abc") for id in ("a", "b"))
+        drawn = GraphEdge(
+            source_id="a", target_id="b", label="x", color="#123abc", reason="so,\n  and so",
+            drawn=True,
+        )  # fmt: skip
+        own = attrs.evolve(drawn, reason="half \ud800", drawn=False)
+        graph = Graph(nodes=nodes, edges=(drawn, own), generated_at=TIME, unreadable=2)
+        full.native.answer("graph", graph, namespace="default")
+        page = await full.read("graph", {"memoryBodyIds": ["default"]})
+        told = [(edge.get("reason"), edge.get("drawn")) for edge in page["edges"]]
+        assert told == [("so,\n  and so", True), (None, None)]
+        (source,) = page["sources"]
+        assert (source["unreadable"], page["complete"]) == (2, False)
 
     async def test_other_spaces_say_what_they_need(self, make_room: Make) -> None:
         room = make_room(beta={"capabilities": {"search": True}}, alpha={"capabilities": {}})

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from dsh_mnemon_core.errors import AuthorityError
+from dsh_mnemon_core.errors import AuthorityError, InputError
 from dsh_mnemon_source_memory_spaces.provider_sdk import (
     ProviderRejected,
     ProviderServerError,
@@ -110,6 +110,30 @@ class TestRemember:
         two = await view_of(room)
         assert await two.refused("remember", {"content": "b"}) == "space-required"
 
+    async def test_the_spaces_to_choose_from_are_named(
+        self, room: Any, view_of: Make, team: str
+    ) -> None:
+        others = [await room.create(f"other {n}") for n in range(17)]
+        view = await view_of(room)
+        with pytest.raises(InputError) as caught:
+            await view.act("remember", {"content": "b"})
+        names = {team: "team", **{id: f"other {n}" for n, id in enumerate(others)}}
+        assert caught.value.details == {"memoryBodyIds": sorted(names)}
+        told = caught.value.message
+        assert told.startswith("name the memoryBodyId; it may be one of: ")
+        shown = [f"{id} ({names[id]})" in told for id in sorted(names)]
+        assert shown == [True] * 16 + [False] * 2
+        assert told.endswith(", and 2 more")
+
+    async def test_without_a_space_to_choose_from_it_says_what_to_do(
+        self, room: Any, view_of: Make
+    ) -> None:
+        await room.create("team", active=False)
+        view = await view_of(room)
+        with pytest.raises(InputError, match="make or activate one") as caught:
+            await view.act("remember", {"content": "b"})
+        assert caught.value.code == "space-required"
+
     async def test_a_space_the_view_does_not_know_is_refused(
         self, room: Any, view_of: Make, team: str
     ) -> None:
@@ -155,7 +179,9 @@ class TestRemember:
         room = make_room(native={"capabilities": {"search": True}})
         await room.create("team")
         view = await view_of(room)
-        assert await view.refused("remember", {"content": "nox"}) == "capability-missing"
+        with pytest.raises(AuthorityError, match="'team', cannot take memories") as caught:
+            await view.act("remember", {"content": "nox"})
+        assert caught.value.code == "capability-missing"
 
 
 @pytest.mark.requirement("memory-spaces:admitted")

@@ -12,6 +12,7 @@ import pytest
 from dsh_mnemon_core.errors import ConflictError, MnemonError
 from dsh_mnemon_core.scope import OperationScope
 from dsh_mnemon_core.sdk import ProjectRequest, thaw
+from dsh_mnemon_source_memory_spaces._memory import open_memory
 from dsh_mnemon_source_memory_spaces.actions import MANIFEST
 
 SEARCH_ONLY = {"capabilities": {"search": True}}
@@ -202,3 +203,22 @@ async def test_the_revision_follows_what_is_registered_and_no_secret(
     await room.change("remember", {"content": "x", "memoryBodyId": space})
     seen.append((await room.facts()).revision)
     assert len(set(seen)) == len(seen)
+
+
+async def test_a_source_that_is_not_asked_makes_none_of_its_parts(
+    make_room: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        made.append(open_memory(*given, **named))
+        return made[-1]
+
+    monkeypatch.setattr("dsh_mnemon_source_memory_spaces._memory.open_memory", counted)
+    await make_room().source.dispose()
+    assert made == []
+    room = make_room()
+    for _ in range(2):
+        assert (await room.facts()).source_type_id == "memory-spaces"
+    await room.source.dispose()
+    assert len(made) == 1

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import Any
 
 import pytest
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.sdk import json_clone, thaw
 from dsh_mnemon_source_memory_spaces._cursor import Place, read_cursor, write_cursor
-from dsh_mnemon_source_memory_spaces._inputs import read_input
-from dsh_mnemon_source_memory_spaces.actions import MANIFEST, ManageSpacesInput
+from dsh_mnemon_source_memory_spaces._inputs import Input, read_input
+from dsh_mnemon_source_memory_spaces.actions import (
+    MANIFEST,
+    LinkInput,
+    ManageSpacesInput,
+    RememberInput,
+)
 from dsh_mnemon_source_memory_spaces.routes import RecallInput
 
 SPACE = '"memoryBodyId":{"type":"string","description":"The Memory Space; it may be left out where'
@@ -155,6 +161,69 @@ class TestReading:
             read_input(RecallInput, value, "recall")
         assert caught.value.code == code
         assert caught.value.details.get("field") == field
+
+    @pytest.mark.parametrize(
+        ("model", "value", "sentence"),
+        [
+            (RecallInput, {}, "query is required"),
+            (RememberInput, {"content": " "}, "content is required"),
+            (RecallInput, {"query": 5}, "query must be a string"),
+            (RecallInput, {"query": "x" * 2_001}, "query is too long (max 2000 characters)"),
+            (RecallInput, {"query": "\ud800"}, "query must be well-formed Unicode"),
+            (
+                RecallInput,
+                {"query": "q", "mode": "x"},
+                "mode must be 'smart', 'keyword' or 'basic'",
+            ),
+            (RecallInput, {"query": "q", "limit": 0}, "limit must be at least 1"),
+            (RecallInput, {"query": "q", "limit": 21}, "limit must be at most 20"),
+            (RecallInput, {"query": "q", "limit": "5"}, "limit must be a whole number"),
+            (RecallInput, {"query": "q", "memoryBodyIds": "a"}, "memoryBodyIds must be a list"),
+            (
+                RecallInput,
+                {"query": "q", "memoryBodyIds": ["a", 5]},
+                "item 2 of memoryBodyIds must be a string",
+            ),
+            (RememberInput, {"content": "x", "tags": ["a,b"]}, "tags must not contain a comma"),
+            (
+                RememberInput,
+                {"content": "x", "tags": ["a"] * 21},
+                "tags has too many items (max 20)",
+            ),
+            (
+                LinkInput,
+                {"sourceId": "a", "targetId": "b", "weight": "x"},
+                "weight must be a number",
+            ),
+            (
+                ManageSpacesInput,
+                {"operation": "create", "request": {"name": "x" * 101, "description": "y"}},
+                "name is too long (max 100 characters)",
+            ),
+            (ManageSpacesInput, {"operation": "create", "request": 5}, "request must be an object"),
+            (
+                ManageSpacesInput,
+                {"operation": "merge", "deactivateSources": "perhaps"},
+                "deactivateSources must be true or false",
+            ),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_a_refusal_is_a_sentence_about_the_field(
+        self, model: Any, value: Any, sentence: str
+    ) -> None:
+        with pytest.raises(InputError) as caught:
+            read_input(model, value, "operation")
+        assert caught.value.message == sentence
+
+    def test_what_has_no_sentence_of_its_own_is_passed_on(self) -> None:
+        class Dated(Input):
+            on: date
+
+        with pytest.raises(InputError) as caught:
+            read_input(Dated, {"on": "tomorrow"})
+        assert caught.value.code == "value-invalid"
+        assert caught.value.message.startswith("on is refused: ")
 
     def test_an_unknown_field_names_the_nearest(self) -> None:
         with pytest.raises(InputError, match="'limit'"):

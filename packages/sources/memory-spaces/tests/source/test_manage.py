@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from dsh_mnemon_core.errors import MnemonError
 from dsh_mnemon_source_memory_spaces.provider_sdk import (
+    NativeAdapter,
     ProviderBusy,
     ProviderNotFound,
     ProviderRejected,
@@ -134,6 +136,40 @@ class TestReads:
         for operation in ("provider-services", "body-directory", "bodies", "status"):
             assert SECRET not in json.dumps(await room.read(operation))
 
+    async def test_a_space_that_works_may_have_a_note(self, room: Any) -> None:
+        one, two = await room.connect("alpha", apiKey=SECRET)
+        note = f"3 rows of {SECRET} cannot be read"
+        room.alpha.answer("status", SpaceStatus(healthy=True, error="?", note=note))
+        bodies = {body["id"]: body for body in (await room.read("bodies"))["bodies"]}
+        told = {
+            (bodies[id]["status"], bodies[id]["note"], bodies[id].get("error")) for id in (one, two)
+        }
+        assert told == {("healthy", "3 rows of [redacted] cannot be read", None)}
+        assert (await room.read("status"))["healthy"] is True
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+    async def test_status_names_what_others_may_look_at(self, room: Any, tmp_path: Path) -> None:
+        await room.connect("alpha", apiKey=SECRET)
+        assert "exposed" not in await room.read("status")
+        file = tmp_path / "state" / "memory-providers.json"
+        file.chmod(0o644)
+        (told,) = (await room.read("status"))["exposed"]
+        assert told == {"path": str(file), "mode": "0644", "wanted": "0600"}
+        file.parent.chmod(0o750)
+        assert [item["mode"] for item in (await room.read("status"))["exposed"]] == ["0644", "0750"]
+        file.unlink()
+        assert "exposed" not in await room.read("status")
+
+    async def test_services_name_a_file_that_cannot_be_read(
+        self, room: Any, tmp_path: Path
+    ) -> None:
+        await room.connect("alpha", apiKey=SECRET)
+        assert "faults" not in await room.read("provider-services")
+        file = tmp_path / "state" / "memory-providers.json"
+        file.write_text("{bad", encoding="utf-8")
+        (fault,) = (await room.read("provider-services"))["faults"]
+        assert (fault["code"], fault["file"]) == ("store-damaged", str(file))
+
     async def test_reconnecting_asks_one_space_anew(self, room: Any) -> None:
         one, _ = await room.connect("alpha", apiKey=SECRET)
         room.alpha.answer("status", SpaceStatus(healthy=False, error="down"))
@@ -180,7 +216,9 @@ class TestReads:
         assert await room.refused("related", {"id": "memory-1"}, mode="read") == "provider-failed"
         room.native.heal()
         await room.create("other")
-        assert await room.refused("related", {"id": "memory-1"}, mode="read") == "space-required"
+        with pytest.raises(MnemonError, match=rf"{team} \(team\), ") as unnamed:
+            await room.read("related", {"id": "memory-1"})
+        assert unnamed.value.code == "space-required"
         named = await room.read("related", {"id": "memory-1", "memoryBodyId": team})
         assert len(named["results"]) == 1
 
@@ -392,8 +430,13 @@ class TestImport:
         value = {
             "memoryBodyId": team,
             "insights": [
-                {"content": "a", "created_at": "2025-01-01T00:00:00.000Z", "category": "fact"},
-                {"content": "b", "tags": ["x"]},
+                {
+                    "content": "a",
+                    "created_at": "2025-01-01T00:00:00.000Z",
+                    "category": "fact",
+                    "source": "cron job",
+                },
+                {"content": "b", "tags": ["x"], "source": "external"},
             ],
             "edges": [{"source_index": 0, "target_index": 1, "edge_type": "supersedes"}],
         }
@@ -404,6 +447,7 @@ class TestImport:
         held = room.native.namespaces[team]
         assert next(i.created_at for i in held.insights.values()) == "2025-01-01T00:00:00.000Z"
         assert held.edges == [("memory-1", "memory-2", "supersedes", 0.5)]
+        assert [item.source for item in held.insights.values()] == ["cron job", "external"]
         again = await room.change("body-import", value)
         assert (again["imported"], again["skipped"], again["edges_inserted"]) == (0, 2, 0)
 
@@ -411,7 +455,7 @@ class TestImport:
         (log,) = await room.connect("beta")
         value = {
             "memoryBodyId": log,
-            "insights": [{"content": "a"}, {"content": "a"}, {"content": "b"}],
+            "insights": [{"content": "a"}, {"content": "a"}, {"content": "b", "source": "cron"}],
             "edges": [{"source_index": 0, "target_index": 2, "edge_type": "causal"}],
         }
         done = await room.change("body-import", value)
@@ -461,4 +505,33 @@ class TestImport:
     ) -> None:
         value = {"memoryBodyId": team, "insights": [{"content": "a"}], **change}
         assert await room.refused("body-import", value) == code
+        assert await room.refused("body-import-check", value, mode="read") == code
+        del value["memoryBodyId"]
+        assert await room.refused("body-import-check", value, mode="read") == code
         assert room.native.namespaces[team].insights == {}
+
+    @pytest.mark.requirement("memory-spaces:import-check")
+    async def test_a_check_says_what_the_engine_would_refuse_and_writes_nothing(
+        self, room: Any, team: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        edges = [{"source_index": 0, "target_index": 1, "edge_type": "causal"}]
+        draft = {"insights": [{"content": "a"}, {"content": "b"}], "edges": edges}
+        assert await room.read("body-import-check", draft) == {"errors": []}
+        value = {"memoryBodyId": team, **draft}
+        assert await room.read("body-import-check", value) == {"errors": []}
+        asked: list[Any] = []
+
+        async def check(_self: Any, insights: Any, edges: Any) -> None:
+            asked.extend((insights, edges))
+            raise ProviderRejected("too odd")
+
+        monkeypatch.setattr(NativeAdapter, "check_draft", check)
+        assert await room.refused("body-import-check", value, mode="read") == "provider-rejected"
+        assert [item.content for item in asked[0]] == ["a", "b"]
+        assert asked[1][0].edge_type == "causal"
+        assert room.native.namespaces[team].insights == {}
+        (log,) = await room.connect("beta")
+        elsewhere = await room.read("body-import-check", {**value, "memoryBodyId": log})
+        assert [error["code"] for error in elsewhere["errors"]] == ["edges-unsupported"]
+        unknown = {**value, "memoryBodyId": "nowhere"}
+        assert await room.refused("body-import-check", unknown, mode="read") == "space-unknown"

@@ -142,6 +142,20 @@ class TestRecall:
         assert (len(found.items), found.unavailable) == (1, None)
         assert found.metadata["hint"] == empty.unavailable
 
+    async def test_a_remark_about_the_results_is_no_fault(self, room: Any, view_of: Make) -> None:
+        await room.create("team")
+        view = await view_of(room)
+        room.native.answer("search", SearchAnswer(remark="few memories of /a/b/c.db fit"))
+        evidence = await view.query("recall", {"query": '"'})
+        assert (evidence.items, evidence.unavailable) == ((), None)
+        told = "team: few memories of b/c.db fit"
+        assert evidence.metadata["hint"] == told
+        room.native.answer("search", SearchAnswer(remark="few fit", unreadable=2))
+        evidence = await view.query("recall", {"query": '"'})
+        assert evidence.unavailable == "team: 2 unreadable items were left out"
+        assert evidence.metadata["sources"][0]["unreadable"] == 2
+        assert evidence.metadata["hint"] == "team: few fit; 2 unreadable items were left out"
+
     async def test_items_without_a_score_say_that_their_tier_is_unknown(
         self, room: Any, view_of: Make
     ) -> None:
@@ -243,7 +257,9 @@ class TestRelated:
         await room.keep(team, "nox one")
         view = await view_of(room)
         await view.recall("nox")
-        assert await view.refused_query("related", {"id": "memory-1"}) == "capability-missing"
+        with pytest.raises(AuthorityError, match=r"'team', cannot follow links$") as caught:
+            await view.query("related", {"id": "memory-1"})
+        assert caught.value.code == "capability-missing"
 
 
 @pytest.mark.requirement("memory-spaces:inspect")

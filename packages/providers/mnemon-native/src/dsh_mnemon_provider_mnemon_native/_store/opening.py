@@ -49,7 +49,9 @@ _LOG_PAGES: Final = 4_000
 
 _CACHE_KIB: Final = 8_192
 
-_RESTORE: Final = "restore it from a backup, or remove this Space and make it anew"
+_RESTORE: Final = (
+    "restore it from a backup, or delete this Space (`dsh-mnemon spaces delete`) and make it anew"
+)
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER: Final = 100

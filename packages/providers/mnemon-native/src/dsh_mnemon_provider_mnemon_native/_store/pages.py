@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -40,25 +41,37 @@ _EDGE_IS_SOUND: Final = (
 )
 """As `edge_of` judges, as far as SQL can: it knows no text that is not UTF-8."""
 
+_ESCAPED: Final = re.compile(r"[\\%_]")
+
 _GRAPH: Final = ["graph"]
 """What a page of the graph answers; see `write_cursor`."""
 
 
 @attrs.frozen(kw_only=True)
 class RowPage:
-    """One page of insights; without ``next_cursor`` it is the last."""
+    """One page of insights; without ``next_cursor`` it is the last.
+
+    Attributes:
+        unreadable: How many active insights of the store are left out, for they cannot be read.
+    """
 
     rows: tuple[Row, ...]
     next_cursor: str | None = None
+    unreadable: int = 0
 
 
 @attrs.frozen(kw_only=True)
 class GraphPage:
-    """One page of a graph: the newest insights first, and the edges that begin at them."""
+    """One page of a graph: the newest insights first, and the edges that begin at them.
+
+    Attributes:
+        unreadable: How many of these edges are left out, for they cannot be read.
+    """
 
     rows: tuple[Row, ...]
     edges: tuple[Edge, ...]
     next_cursor: str | None = None
+    unreadable: int = 0
 
 
 def list_page(
@@ -106,16 +119,20 @@ def _ranked_after(rows: Rows, scope: Scope, place: Sequence[Any] | None) -> Iter
     return rows.select(f"WHERE {' AND '.join(where)} {order}", values)
 
 
-def like(rows: Rows, pattern: str, *, limit: int, scope: Scope = EVERYTHING) -> list[Row]:
-    """Return active insights whose content is LIKE ``%pattern%``, important ones first, then new.
+def like(
+    rows: Rows, text: str, *, limit: int, scope: Scope = EVERYTHING, literal: bool = False
+) -> list[Row]:
+    """Return active insights whose content is LIKE ``%text%``, important ones first, then new.
 
-    ``%`` and ``_`` in the pattern match what they do in SQL; ASCII letters match in any case.
+    ASCII letters match in any case. ``%`` and ``_`` in the text match what they do in SQL, as they
+    do for the command line tool; only themselves when ``literal``.
     """
     tail = (
-        "WHERE deleted_at IS NULL AND (? = '' OR content LIKE '%' || ? || '%')"
+        r"WHERE deleted_at IS NULL AND (? = '' OR content LIKE '%' || ? || '%' ESCAPE '\')"
         " AND (? IS NULL OR category = ?) AND (? IS NULL OR source = ?)"
         " ORDER BY importance DESC, created_at DESC, rowid"
     )
+    pattern = _ESCAPED.sub(r"\\\g<0>", text) if literal else text.replace("\\", r"\\")
     values = (pattern, scope.category, scope.source)
     twice = [value for value in values for _ in range(2)]
     return list(islice(rows.select(tail, twice), limit))
@@ -135,12 +152,13 @@ def graph_page(session: Session, *, limit: int, cursor: str | None = None) -> Gr
     tail += " ORDER BY created_at DESC, rowid DESC"
     found = list(islice(session.rows.select(tail, values), limit + 1))
     page, more = found[:limit], found[limit:]
-    edges = session.rows.outgoing([row.id for row in page])
+    edges, unreadable = session.rows.outgoing([row.id for row in page])
     active = session.index.among({edge.target_id for edge in edges})
     return GraphPage(
         rows=tuple(page),
         edges=tuple(edge for edge in edges if edge.target_id in active),
         next_cursor=write_cursor(_GRAPH, [page[-1].created_at, page[-1].rowid]) if more else None,
+        unreadable=unreadable,
     )
 
 

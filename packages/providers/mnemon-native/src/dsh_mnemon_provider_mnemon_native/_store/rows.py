@@ -251,14 +251,15 @@ class Rows:
             if type in {None, edge.type}
         ]
 
-    def outgoing(self, ids: Sequence[str]) -> list[Edge]:
-        """Return the edges that begin at some insights, in the order they were written."""
+    def outgoing(self, ids: Sequence[str]) -> tuple[list[Edge], int]:
+        """Return the edges that begin at some insights, as written, and how many are unreadable."""
         found: list[tuple[Any, ...]] = []
         for chunk in _chunks(ids):
             marks = ",".join("?" * len(chunk))
             query = f"SELECT {EDGE_COLUMNS} FROM edges WHERE source_id IN ({marks})"  # noqa: S608 - marks
             found += self._connection.execute(query, chunk)
-        return list(edges_of(sorted(found, key=_rowid)))
+        edges = list(edges_of(sorted(found, key=_rowid)))
+        return edges, len(found) - len(edges)
 
     def degree(self, id: str) -> int:
         """Count the edges from and to one insight; an edge to itself counts twice."""

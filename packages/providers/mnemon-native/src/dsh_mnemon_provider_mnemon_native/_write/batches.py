@@ -47,12 +47,14 @@ class Imported:
     Attributes:
         results: By place; a place that failed is missing.
         edges_inserted: Explicit edges.
+        brought_back: How many of the added ones had been forgotten.
     """
 
     results: dict[int, Written]
     faults: tuple[ImportFault, ...] = ()
     edges_inserted: int = 0
     pruned: tuple[str, ...] = ()
+    brought_back: int = 0
 
     def count(self, action: str) -> int:
         """Count the insights that were ``added`` or ``skipped``."""
@@ -68,6 +70,7 @@ class Importing:
         self._pending: dict[int, Written] = {}
         self._pruned: tuple[str, ...] = ()
         self._steps: Iterator[Step] | None = None
+        self._forgotten: frozenset[str] = frozenset()
 
     def advance(self, session: Session) -> bool:
         """Do one transaction's worth of the work; tell whether there is more.
@@ -91,20 +94,39 @@ class Importing:
         """Return what became of the draft; with an error, how far it came."""
         if error is None:
             edges = len(list(explicit_edges(self._results, self._draft.edges)))
-            return Imported(results=self._results, edges_inserted=edges, pruned=self._pruned)
+            return Imported(
+                results=self._results,
+                edges_inserted=edges,
+                pruned=self._pruned,
+                brought_back=self._brought_back(),
+            )
         if not self._results:
             raise error
         places = range(len(self._draft.entries))
         missing = [place for place in places if place not in self._results]
         # All insights may be there, and only edges or weights be missing.
         faults = tuple(ImportFault(index=place, error=error) for place in missing or [0])
-        return Imported(results=self._results, faults=faults)
+        return Imported(results=self._results, faults=faults, brought_back=self._brought_back())
+
+    def _brought_back(self) -> int:
+        """Count the added ones whose content a forgotten row holds; each such content once."""
+        added = {one.content for one in self._results.values() if one.action == "added"}
+        return len(added & self._forgotten)
 
     def _all_steps(self, time: str) -> Iterator[Step]:
+        yield self._read_forgotten
         for place in range(len(self._draft.entries)):
             yield partial(self._write, place)
         yield from finishing({**self._results, **self._pending}, self._draft.edges, time)
         yield self._prune
+
+    def _read_forgotten(self, writing: Transaction) -> None:
+        """Note which contents of the draft are forgotten now; one scan of the forgotten rows."""
+        contents = {entry.insight.content for entry in self._draft.entries}
+        rows = writing.session.connection.execute(
+            "SELECT content FROM insights WHERE deleted_at NOTNULL"
+        )
+        self._forgotten = frozenset(content for (content,) in rows if content in contents)
 
     def _write(self, place: int, writing: Transaction) -> None:
         entry, vector = self._draft.entries[place], self._vectors[place]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from typing import Final, Literal
 
 import attrs
@@ -18,8 +19,7 @@ _MAX_TOKENS: Final = 32
 _MIN_TOKENS: Final = 4
 _MOST_REQUIRED: Final = 4
 
-_ANCHOR: Final = re.compile(
-    r"""
+_ANCHOR: Final = r"""
     百分之\s*(?P<chinese>\d+(?:\.\d+)?)
     | (?<![a-z0-9_.-])(?<!\d:)(?:
         (?P<percent>\d+(?:\.\d+)?)\s*(?:%|per\s?cent(?![a-z]))
@@ -31,14 +31,17 @@ _ANCHOR: Final = re.compile(
             | v?\d+(?![a-z0-9_.]*[a-z0-9_])           # integer
         )
     )
-    """,
-    re.VERBOSE,
-)
+"""
+
+
+@cache  # and so compiled at first use, which most processes never come to
+def _anchor() -> re.Pattern[str]:
+    return re.compile(_ANCHOR, re.VERBOSE)
 
 
 def _anchors(text: str) -> Iterator[str]:
     folded = unicodedata.normalize("NFKC", text).lower()
-    for found in _ANCHOR.finditer(folded):
+    for found in _anchor().finditer(folded):
         share = found["chinese"] or found["percent"]
         yield f"{share}%" if share else found["plain"]
 

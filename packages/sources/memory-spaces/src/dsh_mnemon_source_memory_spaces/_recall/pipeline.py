@@ -34,6 +34,8 @@ class _Searched:
     insights: tuple[Insight, ...] = ()
     status: SourceStatus = "empty"
     hint: str | None = None
+    remark: str | None = None
+    unreadable: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -149,15 +151,21 @@ async def _read(target: Target, request: SearchRequest) -> _Searched:
     answer = cast("object", await target.adapter.search(target.space, request))
     if not isinstance(answer, SearchAnswer):
         raise ProviderProtocol("the Provider did not answer with search results")
-    batch = read_insights(answer.results, request.limit)
-    hint = cast("object", answer.hint)
-    said = (sentence(hint, target.secrets),) if isinstance(hint, str) and hint.strip() else ()
+    batch = read_insights(answer.results, request.limit).besides(answer.unreadable)
+    said = _said(answer.hint, target)
     return _Searched(
         target=target,
         insights=batch.items,
         status="ready" if batch.items else "empty",
         hint="; ".join((*said, *batch.notes)) or None,
+        remark="; ".join(_said(answer.remark, target)) or None,
+        unreadable=batch.unreadable,
     )
+
+
+def _said(text: object, target: Target) -> tuple[str, ...]:
+    """Return what a Provider says, if anything, as one bounded line."""
+    return (sentence(text, target.secrets),) if isinstance(text, str) and text.strip() else ()
 
 
 def _choose(searched: Sequence[_Searched], wanted: int, quality: Quality) -> _Chosen:
@@ -190,6 +198,8 @@ def _report(item: _Searched, chosen: _Chosen, hits: Sequence[Hit]) -> SpaceRepor
         target=item.target,
         status=status,
         hint=item.hint,
+        remark=item.remark,
+        unreadable=item.unreadable,
         judgement=chosen.judgement,
         decisions=own,
         selected=sum(hit.target is item.target for hit in hits),

@@ -128,11 +128,19 @@ class Hit:
 
 @attrs.frozen(kw_only=True)
 class SpaceReport:
-    """What one Space contributed; counts are of its own candidates."""
+    """What one Space contributed; counts are of its own candidates.
+
+    Attributes:
+        hint: What is amiss.
+        remark: What is worth knowing where nothing is.
+        unreadable: How many memories of the Space are left out, for they cannot be read.
+    """
 
     target: Target
     status: SourceStatus
     hint: str | None
+    remark: str | None = None
+    unreadable: int = 0
     judgement: Judgement
     decisions: tuple[Decision, ...]
     selected: int
@@ -149,7 +157,8 @@ class SpaceReport:
             "mode": "search",
             "status": self.status,
             "itemCount": self.retained,
-            "hint": self.hint,
+            "unreadable": self.unreadable or None,
+            "hint": _joined(self.remark, self.hint),
             "quality": self._quality(),
         }
         return {key: value for key, value in row.items() if value is not None}
@@ -172,12 +181,22 @@ class SpaceReport:
     def _count(self, reason: Reason, *, keep: bool) -> int:
         return sum(item.reason == reason and item.keep is keep for item in self.decisions)
 
-    def line(self) -> str | None:
+    def line(self, *, remarks: bool = True) -> str | None:
         """Return what a person should know of this Space, after its name."""
-        if self.hint is None:
+        said = _joined(self.remark if remarks else None, self.hint)
+        if said is None:
             return None
         cause = "unavailable: " if self.status == "unavailable" else ""
-        return f"{self.target.space.name}: {cause}{self.hint}"
+        return f"{self.target.space.name}: {cause}{said}"
+
+    def worded(self, say: Callable[[str], str]) -> SpaceReport:
+        """Return the same report with its hint and its remark as ``say`` words them."""
+        hint, remark = (text if text is None else say(text) for text in (self.hint, self.remark))
+        return attrs.evolve(self, hint=hint, remark=remark)
+
+
+def _joined(*texts: str | None) -> str | None:
+    return "; ".join(text for text in texts if text) or None
 
 
 @attrs.frozen(kw_only=True)
@@ -191,16 +210,20 @@ class RecallReport:
     @property
     def hint(self) -> str | None:
         """The lines of all Spaces, joined by LF."""
-        lines = [line for report in self.sources if (line := report.line()) is not None]
-        return "\n".join(lines) or None
+        return self._lines(remarks=True)
+
+    @property
+    def gaps(self) -> str | None:
+        """The lines about what is amiss alone."""
+        return self._lines(remarks=False)
+
+    def _lines(self, *, remarks: bool) -> str | None:
+        lines = (report.line(remarks=remarks) for report in self.sources)
+        return "\n".join(line for line in lines if line is not None) or None
 
     def worded(self, say: Callable[[str], str]) -> RecallReport:
         """Return the same report with every hint as ``say`` words it."""
-        sources = (
-            report if report.hint is None else attrs.evolve(report, hint=say(report.hint))
-            for report in self.sources
-        )
-        return attrs.evolve(self, sources=tuple(sources))
+        return attrs.evolve(self, sources=tuple(report.worded(say) for report in self.sources))
 
     def to_json(self) -> dict[str, Any]:
         """Return ``{query, mode, results, sources, hint?}``."""

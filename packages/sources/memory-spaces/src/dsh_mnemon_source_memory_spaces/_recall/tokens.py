@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 __all__ = ("normalized", "required", "tokens")
@@ -14,8 +15,16 @@ _HAN: Final = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufa6d\ufa70-\ufad9\U00016fe2\U00016fe3"
     "\U00016ff0\U00016ff1\U00020000-\U0003ffff"
 )
-_RUN: Final = re.compile(f"[{_HAN}]+|(?:(?![{_HAN}])[\\w-])+")
-_IS_HAN: Final = re.compile(f"[{_HAN}]")
+
+
+@cache  # and so compiled at first use: that takes longer than to import most modules
+def _runs() -> re.Pattern[str]:
+    return re.compile(f"[{_HAN}]+|(?:(?![{_HAN}])[\\w-])+")
+
+
+@cache
+def _han() -> re.Pattern[str]:
+    return re.compile(f"[{_HAN}]")
 
 
 def normalized(text: str) -> str:
@@ -33,9 +42,9 @@ def tokens(text: str, limit: int) -> tuple[str, ...]:
 
 
 def _words(text: str) -> Iterator[str]:
-    for found in _RUN.finditer(text):
+    for found in _runs().finditer(text):
         run = found.group()
-        if not _IS_HAN.match(run):
+        if not _han().match(run):
             if len(run) >= 2:
                 yield run
         elif len(run) <= 2:

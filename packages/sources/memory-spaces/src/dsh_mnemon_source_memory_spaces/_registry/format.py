@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, cast
 
 from dsh_mnemon_core.checks import well_formed
 from dsh_mnemon_core.errors import MnemonError
+from dsh_mnemon_core.files import read_json
 from dsh_mnemon_core.values import FrozenDict, json_clone, thaw
 
 from dsh_mnemon_source_memory_spaces._registry.content import Content
@@ -121,18 +122,15 @@ def encode_external(content: Content) -> bytes | None:
 # -- reading --------------------------------------------------------------------------------------
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
 def document(data: bytes, newest: int) -> tuple[int, Mapping[str, Any]]:
     """Read version and top-level object of a registry file.
 
     Raises:
-        Damage: ``not-json``, ``wrong-version`` or ``newer-version``.
+        Damage: ``not-json``, also for a key that is given twice, ``wrong-version`` or
+            ``newer-version``.
     """
     try:
-        value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        value = read_json(data.decode("utf-8"))
     except (ValueError, RecursionError):
         raise Damage("not-json") from None
     if not isinstance(value, dict):

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 from anyio import to_thread
@@ -35,6 +35,7 @@ from dsh_mnemon_source_memory_spaces._registry.migrations import (
     read_external,
     read_native,
 )
+from dsh_mnemon_source_memory_spaces._registry.permissions import exposed
 from dsh_mnemon_source_memory_spaces._registry.reading import Manifests, Part, RegistryFile
 from dsh_mnemon_source_memory_spaces._registry.records import Catalogue
 from dsh_mnemon_source_memory_spaces._registry.stores import Stores
@@ -197,6 +198,10 @@ class Registry:
 
         await to_thread.run_sync(self._prepare)
         return await self._lock.run(work, at_once=at_once)
+
+    async def exposed(self) -> list[dict[str, Any]]:
+        """Return what others may look at of the keys; see `_registry.permissions`."""
+        return await to_thread.run_sync(lambda: list(exposed(self._external.path)))
 
     async def check_writable(self) -> None:
         """Make sure that something can be added to the root; nothing is written.

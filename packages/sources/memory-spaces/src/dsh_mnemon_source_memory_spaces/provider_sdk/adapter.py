@@ -158,6 +158,15 @@ class NativeAdapter(ProviderAdapter):
         """
         raise NotImplementedError
 
+    async def check_draft(
+        self, insights: Sequence[DraftInsight], edges: Sequence[DraftEdge]
+    ) -> None:
+        """Refuse what `import_draft` would refuse, whatever the Space holds; write nothing.
+
+        An error whose ``details.field`` begins with ``insights[N]`` lets a person leave that
+        memory out. The default refuses nothing.
+        """
+
     async def embedding_status(self) -> Mapping[str, Any]:
         """Tell of embeddings: ``{enabled, available, model, endpoint, protocol, error?}``."""
         raise NotImplementedError

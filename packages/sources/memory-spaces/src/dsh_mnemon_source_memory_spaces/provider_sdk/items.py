@@ -121,10 +121,18 @@ class SearchRequest:
 
 @attrs.frozen(kw_only=True)
 class SearchAnswer:
-    """What a search found, in the Provider's order; ``hint`` says what a person should know."""
+    """What a search found, in the Provider's order.
+
+    Attributes:
+        hint: What is amiss, such as an index that is still being made.
+        remark: What is worth knowing about results that are all there; nothing is amiss.
+        unreadable: How many memories of the Space are left out everywhere, for they cannot be read.
+    """
 
     results: tuple[Insight, ...] = ()
     hint: str | None = None
+    remark: str | None = None
+    unreadable: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -139,10 +147,16 @@ class ListRequest:
 
 @attrs.frozen(kw_only=True)
 class Page:
-    """Items in the Provider's order; a Provider that cannot page gives no ``next_cursor``."""
+    """Items in the Provider's order; a Provider that cannot page gives no ``next_cursor``.
+
+    Attributes:
+        unreadable: How many memories of the Space are left out everywhere, for they cannot be read;
+            the same on every page.
+    """
 
     items: tuple[Insight, ...] = ()
     next_cursor: str | None = None
+    unreadable: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -183,6 +197,7 @@ class GraphEdge:
 
     Attributes:
         reason: Why they were joined, as `ProviderAdapter.link` was told.
+        drawn: Whether somebody asked for it, and not the Provider itself drew it; where known.
     """
 
     source_id: str
@@ -192,16 +207,23 @@ class GraphEdge:
     type: str | None = None
     weight: float | None = None
     reason: str | None = None
+    drawn: bool | None = None
 
 
 @attrs.frozen(kw_only=True)
 class Graph:
-    """One page of a Space's graph; ``generated_at`` is ISO 8601, UTC."""
+    """One page of a Space's graph.
+
+    Attributes:
+        generated_at: ISO 8601, UTC.
+        unreadable: How many edges of this page are left out, for they cannot be read.
+    """
 
     nodes: tuple[GraphNode, ...] = ()
     edges: tuple[GraphEdge, ...] = ()
     generated_at: str
     next_cursor: str | None = None
+    unreadable: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -227,10 +249,16 @@ class SpaceStats:
 
 @attrs.frozen(kw_only=True)
 class SpaceStatus:
-    """Health of one Space; a status call never raises for an unhealthy one."""
+    """Health of one Space; a status call never raises for an unhealthy one.
+
+    Attributes:
+        error: Why it is unhealthy.
+        note: What is amiss with a Space that works all the same, and what to do about it.
+    """
 
     healthy: bool
     error: str | None = None
+    note: str | None = None
     stats: SpaceStats | None = None
 
 

@@ -257,6 +257,7 @@ class NativeReferenceAdapter(ReferenceAdapter, NativeAdapter):
                     content=draft.content,
                     category=draft.category or "general",
                     importance=draft.importance or 3,
+                    source=draft.source or "import",
                     tags=draft.tags,
                     entities=draft.entities,
                 )
