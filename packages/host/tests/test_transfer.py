@@ -1,16 +1,17 @@
-"""Memories in files: drafts, JSON Lines, Markdown, chat exports."""
+"""Memories in files: drafts, JSON Lines, Markdown, and what a path holds."""
 
 import json
 import os
 
 import pytest
 from dsh_mnemon_core.errors import InputError
-from dsh_mnemon_host.transfer.chats import is_chat, read_chats
-from dsh_mnemon_host.transfer.draft import read_draft, read_lines
+from dsh_mnemon_host.transfer.comparison import compare
+from dsh_mnemon_host.transfer.draft import Draft, read_draft
 from dsh_mnemon_host.transfer.importing import import_draft
-from dsh_mnemon_host.transfer.markdown import read_markdown, split_sections
+from dsh_mnemon_host.transfer.lines import read_lines
+from dsh_mnemon_host.transfer.markdown import split_sections
 from dsh_mnemon_host.transfer.pieces import MAX_BYTES, pieces
-from dsh_mnemon_host.transfer.reading import read_path
+from dsh_mnemon_host.transfer.reading import read_paths
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,10 +36,10 @@ def test_a_draft_is_read_with_its_defaults():
         "importance": 0,
         "created_at": "2026-03-01T12:00:00Z",
     }
-    read = read_draft(value, "d.json")
+    read = read_draft(value)
     assert [memory.to_json() for memory in read.memories] == [
         {"content": "one", "category": "general", "importance": 3, "tags": [], "entities": [],
-         "source": "external"},
+         "source": "cli"},
         {"content": "two", "category": "general", "importance": 3, "tags": [], "entities": [],
          "source": "user", "created_at": "2026-03-01T12:00:00Z"},
     ]  # fmt: skip
@@ -50,10 +51,11 @@ def test_a_draft_is_read_with_its_defaults():
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ([], "no import draft"),
-        ({"schema_version": "2", "insights": []}, 'only "1"'),
+        ([], "nothing that can be imported. What can: a draft"),
+        ({"schema_version": "2", "insights": []}, '"2", only "1"'),
+        ({"schema_version": ["1"], "insights": []}, "no text"),
         ({"schema_version": "1", "insights": {}}, "no array"),
-        (draft("  "), r"insights\[0\]: content: content is blank"),
+        (draft("  "), r"insights\[0\]: content: it is blank"),
         ({"schema_version": "1", "insights": ["x"]}, r"insights\[0\]"),
         ({"schema_version": "1", "insights": [{"content": "x", "importance": 6}]}, "importance"),
         ({"schema_version": "1", "insights": [{"content": "x", "tags": "t"}]}, "tags"),
@@ -68,19 +70,42 @@ def test_a_draft_is_read_with_its_defaults():
 )
 def test_a_wrong_draft_names_the_place(value, words):
     with pytest.raises(InputError, match=words) as caught:
-        read_draft(value, "d.json")
+        read_draft(value)
     assert caught.value.code == "draft-invalid"
 
 
-def test_lines_are_read_and_a_wrong_one_is_named():
-    read = read_lines(
-        '{"content": "a", "createdAt": "2026-01-01T00:00:00Z"}\n\n{"content": "b"}\n', "l"
+@pytest.mark.requirement("host:transfer:refused")
+def test_lines_are_read_and_wrong_ones_are_named_and_left_out():
+    text = """{"content": "a", "createdAt": "2026-01-01T00:00:00Z"}
+
+{
+{"content": 1}
+"text"
+{"content": " "}
+{}
+{"content": "b"}
+"""
+    read = read_lines(text, "l")
+    assert [(m.content, m.created_at) for m in read.draft.memories] == [
+        ("a", "2026-01-01T00:00:00Z"), ("b", None),
+    ]  # fmt: skip
+    assert read.files == ("l", "l")
+    assert [(item.file, item.line, item.code) for item in read.failed] == [
+        ("l", line, "draft-invalid") for line in (3, 4, 5, 6, 7)
+    ]
+    assert read.failed[0].message == (
+        "it is no JSON: Expecting property name enclosed in double quotes (column 2)"
     )
-    assert [m.content for m in read.memories] == ["a", "b"]
-    assert read.memories[0].created_at == "2026-01-01T00:00:00Z"
-    for text, words in (('{"content": "a"}\n{', "line 2 is no JSON"), ('{"content": 1}', "line 1")):
-        with pytest.raises(InputError, match=words):
-            read_lines(text, "l")
+    assert read.failed[3].message == "content: it is blank"
+    assert str(read.failed[0].error()).startswith("l: line 3: it is no JSON")
+    assert read_lines("[" * 200_000, "l").failed[0].line == 1
+
+
+def test_drafts_are_joined_with_their_edges():
+    parts = [read_draft(draft("a", "b", edges=[edge(0, 1)])) for _ in range(2)]
+    joined = Draft.joined(parts)
+    assert [memory.content for memory in joined.memories] == ["a", "b", "a", "b"]
+    assert [(e.source_index, e.target_index) for e in joined.edges] == [(0, 1), (2, 3)]
 
 
 @given(
@@ -100,9 +125,7 @@ def test_lines_are_read_and_a_wrong_one_is_named():
 )
 def test_batches_hold_every_memory_once_in_order_and_every_edge(sized, size):
     count, pairs = sized
-    read = read_draft(
-        draft(*(f"m{i}" for i in range(count)), edges=[edge(a, b) for a, b in pairs]), "d"
-    )
+    read = read_draft(draft(*(f"m{i}" for i in range(count)), edges=[edge(a, b) for a, b in pairs]))
     parts = list(read.parts(size))
     assert all(len(part.memories) <= size for part in parts)
     firsts = [part for part in parts if not part.again]
@@ -122,7 +145,7 @@ def test_batches_hold_every_memory_once_in_order_and_every_edge(sized, size):
 def test_more_edges_than_one_import_takes_are_dealt_over_several(monkeypatch):
     monkeypatch.setattr("dsh_mnemon_host.transfer.draft._MOST_EDGES", 2)
     pairs = [edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 0)]
-    read = read_draft(draft("a", "b", "c", "d", edges=pairs), "d")
+    read = read_draft(draft("a", "b", "c", "d", edges=pairs))
     parts = [(len(part.memories), len(part.edges), part.again) for part in read.parts(4)]
     assert parts == [(4, 2, False), (3, 2, True)]
 
@@ -166,7 +189,7 @@ class Space:
 )
 async def test_what_a_space_refuses_is_left_out_alone_and_named_by_its_place(sized, size):
     contents, pairs = sized
-    read = read_draft(draft(*contents, edges=[edge(a, b) for a, b in pairs]), "d")
+    read = read_draft(draft(*contents, edges=[edge(a, b) for a, b in pairs]))
     space, done = Space(), []
     result = await import_draft(read, size, space.write, done.append)
     good = [content for content in contents if "good" in content]
@@ -187,7 +210,7 @@ async def test_a_refusal_that_names_no_memory_ends_an_import():
         raise InputError("edge-index", "no such edge", details={"field": "edges.0"})
 
     with pytest.raises(InputError, match="no such edge"):
-        await import_draft(read_draft(draft("a"), "d"), 2, full, lambda _: None)
+        await import_draft(read_draft(draft("a")), 2, full, lambda _: None)
 
 
 # -- pieces and Markdown --------------------------------------------------------------------------
@@ -206,13 +229,12 @@ def test_what_is_blank_in_a_long_paragraph_is_left_out():
 
 
 def test_sections_stand_under_their_headings_and_code_has_none():
-    text = "---\ntitle: x\n---\nfore\n# A\none\n```\n# no heading\n```\n## B #\ntwo\n# C\n"
+    text = "fore\n# A\none\n```\n# no heading\n```\n## B #\ntwo\n# C\n"
     assert list(split_sections(text)) == [
         ((), "fore"),
         (("A",), "one\n```\n# no heading\n```"),
         (("A", "B"), "two"),
     ]
-    assert list(split_sections("---\nno end")) == [((), "---\nno end")]
 
 
 def test_a_folder_of_markdown_becomes_memories(tmp_path):
@@ -221,105 +243,127 @@ def test_a_folder_of_markdown_becomes_memories(tmp_path):
     (tmp_path / ".git" / "x.md").write_text("hidden")
     (tmp_path / "sub" / "b.md").write_text("# Head\nbody", encoding="utf-8")
     (tmp_path / "a.markdown").write_text("x" * 9000, encoding="utf-8")
-    read = read_path(tmp_path)
-    assert [m.content.split("\n")[0] for m in read.memories] == [
+    (tmp_path / "blank.md").write_text("# Only a heading\n", encoding="utf-8")
+    read = read_paths([tmp_path])
+    memories = read.draft.memories
+    assert [m.content.split("\n")[0] for m in memories] == [
         "a.markdown", "a.markdown", "sub/b.md › Head",
     ]  # fmt: skip
-    assert all(len(m.content.encode()) <= MAX_BYTES for m in read.memories)
-    assert read.memories[2].tags == ["b"]
-    (tmp_path / "bad.md").write_bytes(b"\xff")
-    with pytest.raises(InputError, match=r"bad\.md cannot be read"):
-        read_markdown(tmp_path)
+    assert all(len(m.content.encode()) <= MAX_BYTES for m in memories)
+    assert memories[2].tags == ["b"]
+    assert read.files == ("a.markdown", "a.markdown", "sub/b.md")
+    assert (read.empty, read.failed) == (("blank.md",), ())
+
+
+@pytest.fixture
+def unnameable(tmp_path):
+    """A folder with two files whose names are not UTF-8."""
+    folder = tmp_path / "n"
+    folder.mkdir()
+    for name in (b"\xfe.md", b"\xff.md"):
+        try:
+            (folder / os.fsdecode(name)).write_bytes(name[:1].hex().encode())
+        except OSError:
+            pytest.skip("names of files are Unicode here")
+    return folder
+
+
+@pytest.mark.requirement("host:transfer:refused")
+def test_a_name_that_is_no_utf_8_is_shown_and_no_obstacle(unnameable, tmp_path):
+    read = read_paths([unnameable])
+    assert [(memory.content, memory.tags) for memory in read.draft.memories] == [
+        ("\\xfe.md\n\nfe", ["\\xfe"]), ("\\xff.md\n\nff", ["\\xff"]),
+    ]  # fmt: skip
+    assert read.files == ("\\xfe.md", "\\xff.md")
+    bad = tmp_path / os.fsdecode(b"\xfd.json")
+    bad.write_text("{", encoding="utf-8")
+    with pytest.raises(InputError, match=r"\\xfd\.json: it is no JSON"):
+        read_paths([bad])
+    bad.write_text('{"messages": []}', encoding="utf-8")
+    with pytest.raises(InputError, match=r"nothing to import in .*\\xfd\.json"):
+        read_paths([bad])
+
+
+@pytest.mark.requirement("host:transfer:refused")
+def test_what_cannot_be_read_of_a_folder_is_named_and_left_out(tmp_path):
+    (tmp_path / "bad.md").write_bytes(b"ok\xff")
+    (tmp_path / "good.md").write_text("words", encoding="utf-8")
+    read = read_paths([tmp_path])
+    assert [m.content for m in read.draft.memories] == ["good.md\n\nwords"]
+    (failure,) = read.failed
+    assert failure.to_json() == {
+        "file": "bad.md", "code": "import-unreadable",
+        "message": "it is not UTF-8 (byte 0xff at 2); save it as UTF-8 and import it again",
+    }  # fmt: skip
+    (tmp_path / "good.md").unlink()
+    assert read_paths([tmp_path]).failed == (failure,)
+
+
+@pytest.mark.requirement("host:transfer:refused")
+def test_several_files_are_read_like_a_folder(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "n.md").write_text("note", encoding="utf-8")
+    (tmp_path / "none").mkdir()
+    lines, blank = tmp_path / "l.jsonl", tmp_path / "blank.jsonl"
+    lines.write_text('{"content": "line"}\n{"content"', encoding="utf-8")
+    blank.write_text("\n", encoding="utf-8")
+    joined = tmp_path / "d.json"
+    joined.write_text(json.dumps(draft("x", "y", edges=[edge(0, 1)])), encoding="utf-8")
+    wrong = tmp_path / "w.json"
+    wrong.write_text("{}", encoding="utf-8")
+    deep = tmp_path / "deep.json"
+    nested = "[" * 600 + '"x"' + "]" * 600
+    deep.write_text(f'[{{"role": "user", "content": {nested}}}]', encoding="utf-8")
+    paths = [tmp_path / "notes", lines, blank, joined, wrong, tmp_path / "none", tmp_path / "gone"]
+    read = read_paths([*paths, deep])
+    assert [m.content for m in read.draft.memories] == ["n.md\n\nnote", "line", "x", "y"]
+    assert read.files[0] == str(tmp_path / "notes" / "n.md")
+    assert [(e.source_index, e.target_index) for e in read.draft.edges] == [(2, 3)]
+    assert read.empty == (str(blank),)
+    assert [(item.file, item.line, item.code) for item in read.failed] == [
+        (str(lines), 2, "draft-invalid"),
+        (str(wrong), None, "draft-invalid"),
+        (str(tmp_path / "none"), None, "import-empty"),
+        (str(tmp_path / "gone"), None, "import-unreadable"),
+        (str(deep), None, "draft-invalid"),
+    ]
+    with pytest.raises(InputError, match="nothing to import") as caught:
+        read_paths([blank, blank])
+    assert caught.value.code == "import-empty"
 
 
 def test_one_markdown_file_and_a_byte_order_mark_are_read(tmp_path):
     file = tmp_path / "a.md"
     file.write_bytes("\ufeff# Head\nbody".encode())
-    assert read_path(file).memories[0].content == "a.md › Head\n\nbody"
+    assert read_paths([file]).draft.memories[0].content == "a.md › Head\n\nbody"
     lines = tmp_path / "x.jsonl"
     lines.write_bytes("\ufeff".encode() + b'{"content": "l"}')
-    assert read_path(lines).memories[0].content == "l"
+    assert read_paths([lines]).draft.memories[0].content == "l"
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     with pytest.raises(InputError, match="neither a file nor a folder"):
-        read_path(tmp_path / "pipe.json")
-
-
-# -- chats ----------------------------------------------------------------------------------------
-
-GPT = [
-    {
-        "title": "Trip, Japan",
-        "create_time": 1700000000,
-        "mapping": {
-            "b": {"message": {"author": {"role": "assistant"}, "create_time": 1700000002.5,
-                              "content": {"parts": ["Go in", "April"]}}},
-            "a": {"message": {"author": {"role": "user"}, "create_time": 1700000001,
-                              "content": {"parts": ["When?"]}}},
-            "s": {"message": {"author": {"role": "system"}, "content": {"parts": ["hush"]}}},
-            "n": {"message": None},
-        },
-    }
-]  # fmt: skip
-CLAUDE = [
-    {
-        "name": "Plans",
-        "created_at": "2026-01-01T00:00:00Z",
-        "chat_messages": [
-            {"sender": "human", "text": "Hi", "created_at": "2026-01-01T00:00:01+00:00"},
-            {"sender": "assistant", "content": [{"type": "text", "text": "Hello"}]},
-        ],
-    }
-]
-PLAIN = [{"role": "user", "content": "A"}, {"role": "tool", "content": "B"}, "noise",
-         {"role": "user", "content": 5}]  # fmt: skip
-
-
-@pytest.mark.requirement("host:transfer:chats")
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (GPT, [("User: When?", "2023-11-14T22:13:21.000Z"),
-               ("Assistant: Go in\n\nApril", "2023-11-14T22:13:22.500Z")]),
-        (CLAUDE, [("User: Hi", "2026-01-01T00:00:01.000Z"),
-                  ("Assistant: Hello", "2026-01-01T00:00:00.000Z")]),
-        (PLAIN, [("User: A", None)]),
-        ({"title": "t", "messages": [{"role": "user", "content": "C", "timestamp": 1e20}]},
-         [("User: C", None)]),
-    ],
-    ids=["gpt", "claude", "plain", "one"],
-)  # fmt: skip
-def test_chat_exports_are_known(value, expected):
-    read = read_chats(value, "chat.json")
-    assert [(m.content, m.created_at) for m in read.memories] == expected
-    assert all("," not in tag for m in read.memories for tag in m.tags)
-
-
-def test_what_is_no_chat_is_refused():
-    assert not is_chat([])
-    assert not is_chat("x")
-    with pytest.raises(InputError, match="no chat export"):
-        read_chats({"a": 1}, "x.json")
-    with pytest.raises(InputError) as caught:
-        read_chats([{"role": "system", "content": "x"}], "x.json")
-    assert caught.value.code == "import-empty"
+        read_paths([tmp_path / "pipe.json"])
 
 
 # -- what a path holds ----------------------------------------------------------------------------
 
 
 def test_the_form_is_seen_or_said(tmp_path):
+    def first(path, *form):
+        return read_paths([path], *form).draft.memories[0].content
+
     file = tmp_path / "x.json"
     file.write_text(json.dumps(draft("d")), encoding="utf-8")
-    assert read_path(file).memories[0].content == "d"
-    file.write_text(json.dumps(PLAIN), encoding="utf-8")
-    assert read_path(file).memories[0].content == "User: A"
+    assert first(file) == "d"
+    file.write_text(json.dumps([{"role": "user", "content": "A"}]), encoding="utf-8")
+    assert first(file) == "Chat\n\nUser: A"
     lines = tmp_path / "x.jsonl"
     lines.write_text('{"content": "l"}', encoding="utf-8")
-    assert read_path(lines).memories[0].content == "l"
-    assert read_path(lines, "jsonl").memories[0].content == "l"
+    assert first(lines) == "l"
+    assert first(lines, "jsonl") == "l"
+    assert first(lines, "markdown") == 'x.jsonl\n\n{"content": "l"}'
 
 
 @pytest.mark.parametrize(
@@ -342,5 +386,57 @@ def test_what_cannot_be_read_says_why(tmp_path, name, data, format, code):
     if data is not None:
         path.write_bytes(data)
     with pytest.raises(InputError) as caught:
-        read_path(path, format)
+        read_paths([path], format)
     assert caught.value.code == code
+    assert str(path) in caught.value.message
+
+
+@pytest.mark.requirement("host:transfer:refused")
+def test_what_is_something_else_says_what_is_accepted(tmp_path):
+    for name in ("weird.json", "notes.txt"):
+        path = tmp_path / name
+        path.write_text("{}" if name == "weird.json" else "some words", encoding="utf-8")
+        with pytest.raises(InputError) as caught:
+            read_paths([path])
+        for word in (name, "insights", "chat export", "JSON Lines", "Markdown"):
+            assert word in caught.value.message
+
+
+# -- what is new ----------------------------------------------------------------------------------
+
+
+class Pages:
+    """A Space that is read in pages."""
+
+    def __init__(self, *pages):
+        self.listed = pages
+
+    async def pages(self, operation, input):
+        assert (operation, input["memoryBodyIds"]) == ("list", ["s"])
+        for page in self.listed:
+            yield page
+
+
+@pytest.mark.requirement("host:transfer:dry-run")
+async def test_what_is_there_already_is_told_from_what_is_new():
+    pages = [{"items": [{"content": "a"}]}, {"items": [{"content": "b"}], "sources": [{}]}]
+    texts = ["a", "new", " b\n", "new", "A"]
+    compared = await compare(texts, Pages(*pages), "s")
+    assert compared.new == (False, True, False, False, True)
+    assert compared.unsure is None
+    assert (await compare(["a", "a"], None)).new == (True, False)
+
+
+@pytest.mark.requirement("host:transfer:dry-run")
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ({"sources": [{"status": "unavailable", "hint": "locked"}]}, "locked"),
+        ({"sources": [{"status": "unavailable"}]}, "no answer"),
+        ({"truncated": True}, "the whole"),
+    ],
+)
+async def test_a_comparison_that_is_not_certain_says_so(page, words):
+    compared = await compare(["a"], Pages({"items": [], **page}), "s")
+    assert compared.new == (True,)
+    assert words in compared.unsure

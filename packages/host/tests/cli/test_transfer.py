@@ -9,6 +9,7 @@ import pytest
 from dsh_mnemon_host.cli import transfer
 from dsh_mnemon_host.cli.main import main
 from dsh_mnemon_host.people import People
+from dsh_mnemon_host.transfer.export import Exported
 
 
 def draft(*contents, edges=(), **more):
@@ -18,17 +19,6 @@ def draft(*contents, edges=(), **more):
 
 def edge(source, target, **more):
     return {"source_index": source, "target_index": target, "edge_type": "causal", **more}
-
-
-@pytest.fixture
-def file(tmp_path):
-    def write(value, name="draft.json"):
-        path = tmp_path / name
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
 
 
 def contents(shell, space="Project"):
@@ -42,17 +32,20 @@ def test_a_draft_is_checked_imported_and_imported_again(space, file):
         draft("one", "two", "three", edges=[edge(0, 1, weight=0.7, reason="so")], source="claude")
     )
     assert space("import", path, "--dry-run")[:2] == (
-        0, "Dry run: 3 memories and 1 edges were read. Nothing was imported.\n",
+        0,
+        "Dry run: 3 would be imported into Project, 0 there already, 0 empty, 0 failed, 1 link. "
+        f"Nothing was imported.\n- [general] {path}: one\n- [general] {path}: two\n"
+        f"- [general] {path}: three\n",
     )  # fmt: skip
-    assert space.json("import", path, "--dry-run") == {"dryRun": True, "insights": 3, "edges": 1}
     assert contents(space) == []
     code, out, _ = space("import", path)
-    assert (code, out) == (0, "3 imported, 0 were there already, 1 edges, into default\n")
+    told = "3 imported into Project, 0 there already, 0 empty, 0 failed, 1 link\n"
+    assert (code, out) == (0, told)
     again = space.json("import", path)
     assert (again["imported"], again["skipped"], again["errors"]) == (0, 3, [])
     assert sorted(contents(space)) == ["one", "three", "two"]
     (row,) = space.json("recall", "three")["results"]
-    assert row["source"] == "external"
+    assert row["source"] == "claude"
 
 
 @pytest.mark.requirement("host:cli:import")
@@ -77,7 +70,7 @@ def test_an_export_is_a_draft_that_imports_the_same(space, file):
     copied = space.json("import", written, "--space", "Copy")
     assert (copied["imported"], copied["edges_inserted"]) == (2, 1)
     _, out, _ = space("export", written.with_name("b.json"), "--space", "Copy")
-    assert out.startswith("2 memories and 1 links written to ")
+    assert out.startswith("2 memories and 1 link written to ")
     again = json.loads(written.with_name("b.json").read_text(encoding="utf-8"))
     assert again == exported
 
@@ -112,10 +105,63 @@ def test_lines_chats_and_folders_are_imported(space, file, tmp_path):
     out = space("export", "--format", "jsonl")[1]
     rows = [json.loads(line) for line in out.splitlines()]
     assert {row["content"] for row in rows} == {
-        "a line", "another", "User: Hello", "a.md › A\n\nsome words, and more",
+        "a line", "another", "Chat\n\nUser: Hello", "a.md › A\n\nsome words, and more",
     }  # fmt: skip
     again = file(out, "again.jsonl")
     assert space.json("import", again)["skipped"] == 4
+
+
+@pytest.mark.requirement("host:cli:import")
+@pytest.mark.requirement("host:transfer:front-matter")
+def test_a_folder_is_imported_but_for_what_cannot_be_read(space, notes):
+    code, out, _ = space("import", notes)
+    lines = out.splitlines()
+    assert code == 1
+    assert lines[:2] == [
+        "3 imported into Project, 0 there already, 1 empty, 1 failed, 0 links", "empty: empty.md",
+    ]  # fmt: skip
+    assert lines[2].startswith("note: odd.md: its front matter is no YAML, so it was kept as text")
+    assert lines[3] == (
+        "! bad.md: it is not UTF-8 (byte 0xff at 0); save it as UTF-8 and import it again"
+        " [import-unreadable]"
+    )
+    result = space.json("import", notes, code=1)
+    assert (result["imported"], result["skipped"], result["empty"]) == (0, 3, ["empty.md"])
+    assert [(item["file"], item["code"]) for item in result["failed"]] == [
+        ("bad.md", "import-unreadable")
+    ]
+    assert result["ignored"] == {"people.md": ["author"]}
+    assert [note["file"] for note in result["notes"]] == ["odd.md"]
+    (people,) = [
+        item
+        for item in json.loads(space("export")[1])["insights"]
+        if item["content"].startswith("people.md")
+    ]
+    assert people["content"] == "people.md › People\n\nAnna"
+    assert (people["tags"], people["created_at"]) == (["team", "people"], "2026-03-01T00:00:00Z")
+    error = space.json("import", notes / "bad.md", code=1)["error"]
+    assert error["code"] == "import-unreadable"
+    assert space.json("import", code=2)["error"]["code"] == "usage"
+
+
+@pytest.mark.requirement("host:transfer:chats")
+def test_conversations_become_exchanges(space, file):
+    chats = [
+        {"title": title, "created_at": "2026-01-01T00:00:00Z", "messages": [
+            {"role": "user", "content": asked}, {"role": "assistant", "content": told}]}
+        for title, asked, told in (
+            ("Meeting", "When do we meet to look at the figures of the shop?", "Every Tuesday."),
+            ("Dog", "What do you think of Rex as a name for the puppy of my sister?", "Nice name"),
+        )
+    ]  # fmt: skip
+    assert space.json("import", file(chats))["imported"] == 2
+    exported = json.loads(space("export")[1])
+    assert {item["content"] for item in exported["insights"]} == {
+        f"{chat['title']} (2026-01-01)\n\nUser: {chat['messages'][0]['content']}\n\n"
+        f"Assistant: {chat['messages'][1]['content']}"
+        for chat in chats
+    }
+    assert exported["edges"] == []
 
 
 @pytest.mark.requirement("host:cli:import")
@@ -134,7 +180,7 @@ def test_what_is_no_draft_is_refused_before_anything_is_imported(space, file):
 
 @pytest.mark.requirement("host:cli:import")
 def test_what_the_space_cannot_take_is_named_by_its_place_and_the_rest_goes_in(
-    space, file, monkeypatch
+    space, file, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(transfer, "_BATCH", 3)
     value = draft(*(f"m{n}" for n in range(8)), edges=[edge(0, 1), edge(1, 2), edge(0, 6)])
@@ -152,6 +198,7 @@ def test_what_the_space_cannot_take_is_named_by_its_place_and_the_rest_goes_in(
         (5, "array-too-long"), (7, "text-too-long"),
     ]  # fmt: skip
     assert result["errors"][0]["message"].startswith("content has 8193 bytes")
+    assert {item["file"] for item in result["errors"]} == {str(tmp_path / "draft.json")}
     assert (result["imported"], result["edges_inserted"]) == (3, 1)
     assert sorted(contents(space)) == ["m0", "m3", "m6"]
 
@@ -232,7 +279,28 @@ def test_memories_that_failed_are_named_by_their_places(space, file, monkeypatch
     code, out, _ = space("import", path)
     assert code == 1
     assert "2 were accepted, but are not proven durable yet" in out
-    assert out.count("! {") == 3
+    rows = [line for line in out.splitlines() if line.startswith("! ")]
+    assert rows == [
+        f'! {path}, "b": no room [disk-full]',
+        f'! {path}, "c": no room [disk-full]',
+        "! left out [edges-unsupported]",
+    ]
+
+
+@pytest.mark.requirement("host:cli:import")
+def test_memories_that_were_brought_back_are_counted(space, file, monkeypatch):
+    from dsh_mnemon_core.sdk import ManagementResult
+
+    async def back(self, *_, **__):
+        counts = {"imported": 2, "brought_back": 1, "skipped": 0, "edges_inserted": 0}
+        return ManagementResult(revision="r", value={**counts, "errors": []})
+
+    monkeypatch.setattr(People, "change", back)
+    path = file(draft("a", "b"))
+    assert space.json("import", path)["brought_back"] == 1
+    assert space("import", path)[1].startswith(
+        "2 imported into Project, of them 1 brought back (forgotten before), 0 there already"
+    )
 
 
 @pytest.mark.requirement("host:cli:import")
@@ -258,7 +326,8 @@ def test_an_export_that_cannot_be_written_says_so(space, tmp_path):
 
 def test_an_incomplete_export_says_so(space, monkeypatch):
     async def cut(*_):
-        return {"schema_version": "1", "insights": [], "edges": []}, False
+        draft = {"schema_version": "1", "insights": [], "edges": []}
+        return Exported(draft=draft, gaps=("the Provider cannot give more than one page",))
 
     monkeypatch.setattr(transfer, "read_space", cut)
     code, out, err = space("export")

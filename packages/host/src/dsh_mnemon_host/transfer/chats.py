@@ -1,4 +1,4 @@
-"""Chat exports as memories: one a message, with its time.
+"""Chat exports as memories: one an exchange, what a person wrote and the reply to it.
 
 Known are the exports of ChatGPT (``mapping``) and of Claude (``chat_messages``), and plain lists
 of ``{role, content, timestamp?}``, alone or as ``{title, messages}``.
@@ -7,117 +7,141 @@ of ``{role, content, timestamp?}``, alone or as ``{title, messages}``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, Final, cast
 
-import attrs
 from dsh_mnemon_core.errors import InputError
-from dsh_mnemon_core.instant import iso_utc, parse_utc
 
-from dsh_mnemon_host.transfer.draft import Draft, DraftMemory, short_tag
-from dsh_mnemon_host.transfer.pieces import pieces
+from dsh_mnemon_host.transfer.draft import ACCEPTED, Draft, DraftMemory, short_tag
+from dsh_mnemon_host.transfer.found import Failure, Found
+from dsh_mnemon_host.transfer.messages import (
+    Message,
+    Odd,
+    check_unicode,
+    known_object,
+    read_messages,
+)
+from dsh_mnemon_host.transfer.moments import moment
+from dsh_mnemon_host.transfer.pieces import MAX_BYTES, pieces
 
 __all__ = ("is_chat", "read_chats")
 
-_SAID = {"user": "user", "human": "user", "assistant": "agent", "model": "agent", "ai": "agent"}
-
-
-@attrs.frozen
-class _Message:
-    role: str
-    text: str
-    time: Any
+_TITLE_CHARACTERS: Final = 200
+_BEGIN_CHARACTERS: Final = 300
+"""As much of a question as each piece of a long exchange repeats."""
 
 
 def is_chat(value: Any) -> bool:
     """Tell whether a JSON document looks like a chat export."""
     items = cast("Sequence[Any]", value) if isinstance(value, list) else (value,)
-    first = items[0] if items else None
-    if not isinstance(first, dict):
-        return False
-    keys = cast("Mapping[str, Any]", first)
-    return any(key in keys for key in ("mapping", "chat_messages", "messages")) or (
-        "role" in keys and "content" in keys
+    return any(_is_conversation(item) or _is_message(item) for item in items)
+
+
+def _is_conversation(item: Any) -> bool:
+    return isinstance(item, dict) and any(
+        key in item for key in ("mapping", "chat_messages", "messages")
     )
 
 
-def read_chats(value: Any, name: str) -> Draft:
+def _is_message(item: Any) -> bool:
+    return isinstance(item, dict) and "role" in item and "content" in item
+
+
+def read_chats(value: Any, file: str) -> Found:
     """Read a chat export; what a tool or the system said is left out.
 
+    A conversation or a message of a shape that is not known is named, and the rest is read.
+
+    Args:
+        value: The parsed JSON.
+        file: What to call it.
+
     Raises:
-        InputError: ``draft-invalid``: it is no chat export; ``import-empty``.
+        InputError: ``draft-invalid``: it is no chat export.
     """
     if not is_chat(value):
-        raise InputError("draft-invalid", f"{name} is no chat export that is known here")
-    listed = cast("list[Mapping[str, Any]]", value if isinstance(value, list) else [value])
-    chats = [{"messages": listed}] if listed and "role" in listed[0] else listed
-    memories = [memory for chat in chats for memory in _chat(chat)]
-    if not memories:
-        raise InputError("import-empty", f"{name} holds no message of a person or an assistant")
-    return Draft(memories=tuple(memories))
+        raise InputError(
+            "draft-invalid",
+            f"it is no chat export that is known here. What can be read: {ACCEPTED}",
+        )
+    items = cast("Sequence[Any]", value) if isinstance(value, list) else (value,)
+    chats = items if any(map(_is_conversation, items)) else ({"messages": [*items]},)
+    memories: list[DraftMemory] = []
+    empty: list[str] = []
+    failed: list[Failure] = []
+    for number, chat in enumerate(chats, 1):
+        label = f"conversation {number}"
+        found, odd = _conversation(chat)
+        memories += found
+        for place, error in odd:
+            message = f"{label}{_named(chat)}{place}: {error.message}"
+            failed.append(Failure(file=file, code=error.code, message=message))
+        if not found and not odd:
+            empty.append(f"{file}: {_title(chat) or label}")
+    draft = Draft(memories=tuple(memories))
+    return Found.of(draft, file, empty=tuple(empty), failed=tuple(failed))
 
 
-def _chat(chat: Mapping[str, Any]) -> Iterator[DraftMemory]:
-    title = short_tag(str(chat.get("title") or chat.get("name") or ""))
-    tags = ["chat", *([title] if title else [])]
-    started = _instant(chat.get("create_time") or chat.get("created_at"))
-    for message in _messages(chat):
-        said = _SAID.get(message.role.lower())
-        if said is None:
-            continue
-        who = "User" if said == "user" else "Assistant"
-        for content in pieces(message.text, head=f"{who}: "):
+def _named(chat: Any) -> str:
+    title = _title(chat)
+    return f" ({title!r})" if title else ""
+
+
+def _conversation(chat: Any) -> tuple[list[DraftMemory], list[Odd]]:
+    """Return the memories of a conversation, and what of it cannot be read."""
+    odd: list[Odd] = []
+    try:
+        known = known_object(chat)
+        check_unicode(_title(known))
+        return list(_memories(known, odd)), odd
+    except InputError as error:
+        return [], [("", error)]
+
+
+def _title(chat: Any) -> str:
+    known = cast("Mapping[str, Any]", chat if isinstance(chat, dict) else {})
+    title = known.get("title") or known.get("name")
+    return " ".join(title.split())[:_TITLE_CHARACTERS] if isinstance(title, str) else ""
+
+
+def _memories(chat: Mapping[str, Any], odd: list[Odd]) -> Iterator[DraftMemory]:
+    title = _title(chat)
+    tag = short_tag(title)
+    started = moment(chat.get("create_time") or chat.get("created_at"))
+    for exchange in _exchanges(read_messages(chat, odd)):
+        time = next(filter(None, (moment(message.time) for message in exchange)), started)
+        day = f"({time[:10]})" if time else ""
+        head = " ".join(filter(None, (title or "Chat", day))) + "\n\n"
+        for content in _told(head, exchange):
             yield DraftMemory(
                 content=content,
                 category="context",
-                source=said,
-                tags=tags,
-                created_at=_instant(message.time) or started,
+                source="external",
+                tags=["chat", *([tag] if tag else [])],
+                created_at=time,
             )
 
 
-def _messages(chat: Mapping[str, Any]) -> Iterator[_Message]:
-    if "mapping" in chat:
-        yield from _tree(cast("Mapping[str, Any]", chat["mapping"] or {}))
-        return
-    listed = cast("Sequence[Any]", chat.get("chat_messages") or chat.get("messages") or ())
-    for item in listed:
-        if not isinstance(item, dict):
-            continue
-        message = cast("Mapping[str, Any]", item)
-        time = message.get("created_at") or message.get("timestamp") or message.get("create_time")
-        role = str(message.get("sender") or message.get("role") or "")
-        yield _Message(role, _text(message.get("text") or message.get("content")), time)
+def _exchanges(messages: Iterator[Message]) -> Iterator[list[Message]]:
+    """Part a conversation where a person writes again after a reply.
+
+    A greeting that comes before the first question belongs to it.
+    """
+    exchange: list[Message] = []
+    for message in messages:
+        asked = any(said.who == "User" for said in exchange)
+        if message.who == "User" and asked and exchange[-1].who != "User":
+            yield exchange
+            exchange = []
+        exchange.append(message)
+    if exchange:
+        yield exchange
 
 
-def _tree(mapping: Mapping[str, Any]) -> Iterator[_Message]:
-    """Walk ChatGPT's message tree in the order of time."""
-    nodes = [cast("Mapping[str, Any]", n).get("message") for n in mapping.values() if n]
-    told = [cast("Mapping[str, Any]", message) for message in nodes if message]
-    for message in sorted(told, key=lambda item: item.get("create_time") or 0):
-        role = str(cast("Mapping[str, Any]", message.get("author") or {}).get("role", ""))
-        yield _Message(role, _text(message.get("content")), message.get("create_time"))
-
-
-def _text(content: Any) -> str:
-    """Return the words of a message, whichever way it holds them."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, dict):
-        known = cast("Mapping[str, Any]", content)
-        return _text(known.get("parts") or known.get("text") or "")
-    if isinstance(content, list):
-        parts = (_text(part) for part in cast("Sequence[Any]", content))
-        return "\n\n".join(part for part in parts if part)
-    return ""
-
-
-def _instant(value: Any) -> str | None:
-    """Return a time as ISO 8601 UTC, from seconds since 1970 or from text; none if it is bad."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        try:
-            return iso_utc(datetime.fromtimestamp(value, UTC))
-        except (ValueError, OverflowError, OSError):
-            return None
-    parsed = parse_utc(value) if isinstance(value, str) else None
-    return None if parsed is None else iso_utc(parsed)
+def _told(head: str, exchange: Sequence[Message]) -> Iterator[str]:
+    """Return an exchange as one text; a long one as several, which all repeat its beginning."""
+    text = "\n\n".join(f"{message.who}: {message.text}" for message in exchange)
+    if len((head + text).encode("utf-8")) > MAX_BYTES:
+        first = next((said for said in exchange if said.who == "User"), exchange[0])
+        begun = " ".join(first.text[:_BEGIN_CHARACTERS].split())
+        head = f"{head}(part of what began with: {begun} …)\n\n"
+    return pieces(text, head=head)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Annotated, Any, Final, Literal, cast, get_args
+from typing import Annotated, Any, Final, Literal, cast
 
 import attrs
 from dsh_mnemon_core.errors import InputError
@@ -24,9 +24,23 @@ from pydantic import (
     field_validator,
 )
 
-from dsh_mnemon_host.vocabulary import Speaker
+__all__ = (
+    "ACCEPTED",
+    "Draft",
+    "DraftEdge",
+    "DraftMemory",
+    "Part",
+    "read_draft",
+    "read_memory",
+    "short_tag",
+)
 
-__all__ = ("Draft", "DraftEdge", "DraftMemory", "Part", "read_draft", "read_lines", "short_tag")
+ACCEPTED: Final = (
+    'a draft, {"schema_version": "1", "insights": [{"content": "..."}]}; a chat export of ChatGPT '
+    "or Claude, or a list of {role, content}; JSON Lines of {content}, named .jsonl; Markdown, "
+    "named .md"
+)
+"""What may be imported, for a person whose file is something else."""
 
 _MOST_EDGES: Final = 10_000
 """Edges that one import takes."""
@@ -49,7 +63,7 @@ class DraftMemory(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
-    content: Annotated[str, Field(min_length=1)]
+    content: str
     category: str = "general"
     importance: Annotated[int, Field(ge=1, le=5), BeforeValidator(_absent)] = 3
     tags: list[str] = Field(default_factory=list[str])
@@ -61,7 +75,7 @@ class DraftMemory(BaseModel):
     @classmethod
     def _says_something(cls, value: str) -> str:
         if not value.strip():
-            raise ValueError("content is blank")
+            raise ValueError("it is blank")
         return value
 
     @field_validator("created_at")
@@ -72,14 +86,8 @@ class DraftMemory(BaseModel):
         return value
 
     def to_json(self) -> dict[str, Any]:
-        """Return what ``body-import`` takes; unset fields are absent.
-
-        Memory Spaces know three speakers; whoever else a draft names is an external one.
-        """
-        taken = self.model_dump(mode="json", exclude_none=True)
-        if self.source not in (None, *get_args(Speaker)):
-            taken["source"] = "external"
-        return taken
+        """Return what ``body-import`` takes; unset fields are absent."""
+        return self.model_dump(mode="json", exclude_none=True)
 
 
 class DraftEdge(BaseModel):
@@ -150,12 +158,34 @@ def _moved(edges: Iterable[DraftEdge], kept: Sequence[int]) -> tuple[DraftEdge, 
     )
 
 
+def _shifted(edge: DraftEdge, places: int) -> DraftEdge:
+    """Return an edge whose memories stand so many places further on."""
+    ends = {"source_index": edge.source_index + places, "target_index": edge.target_index + places}
+    return edge.model_copy(update=ends)
+
+
 @attrs.frozen(kw_only=True)
 class Draft:
     """Memories to import, in order, and the edges between them."""
 
     memories: tuple[DraftMemory, ...]
     edges: tuple[DraftEdge, ...] = ()
+
+    @classmethod
+    def joined(cls, drafts: Iterable[Draft]) -> Draft:
+        """Return several drafts as one, in their order; no edge joins two of them."""
+        memories: list[DraftMemory] = []
+        edges: list[DraftEdge] = []
+        for draft in drafts:
+            edges += (_shifted(edge, len(memories)) for edge in draft.edges)
+            memories += draft.memories
+        return cls(memories=tuple(memories), edges=tuple(edges))
+
+    def without(self, refused: Set[int]) -> Draft:
+        """Return the draft without the memories at some places, and their edges."""
+        kept = [place for place in range(len(self.memories)) if place not in refused]
+        memories = tuple(self.memories[place] for place in kept)
+        return Draft(memories=memories, edges=_moved(self.edges, kept))
 
     def parts(self, size: int) -> Iterator[Part]:
         """Deal the draft into parts of at most ``size`` memories.
@@ -184,59 +214,36 @@ class Draft:
         return Part(places=tuple(places), memories=memories, edges=moved, again=again)
 
 
-def read_draft(value: Any, name: str) -> Draft:
+def read_draft(value: Any) -> Draft:
     """Read a draft document.
 
     Args:
         value: The parsed JSON.
-        name: What to call it in messages.
 
     Raises:
         InputError: ``draft-invalid``, naming the place; nothing has been imported then.
     """
     if not isinstance(value, Mapping) or "insights" not in value:
-        raise InputError("draft-invalid", f"{name} is no import draft: it has no insights")
-    document = cast("Mapping[str, Any]", value)
-    if document.get("schema_version") != "1":
-        found = json.dumps(document.get("schema_version"), ensure_ascii=False)
         raise InputError(
-            "draft-invalid", f'{name}: schema_version is {found}, only "1" is known here'
+            "draft-invalid", f"it is nothing that can be imported. What can: {ACCEPTED}"
         )
-    listed = _array(document["insights"], f"{name}: insights")
-    edges = _array(document.get("edges") or [], f"{name}: edges")
+    document = cast("Mapping[str, Any]", value)
+    version = document.get("schema_version")
+    if version != "1":
+        simple = version is None or isinstance(version, (str, int, float))
+        found = json.dumps(version, ensure_ascii=False) if simple else "no text"
+        raise InputError("draft-invalid", f'schema_version is {found}, only "1" is known here')
+    listed = _array(document["insights"], "insights")
+    edges = _array(document.get("edges") or [], "edges")
     default = document.get("source")
     memories = [
-        _memory({"source": default, **item} if isinstance(item, dict) else item, where)
-        for where, item in _places(listed, f"{name}: insights")
+        read_memory({"source": default, **item} if isinstance(item, dict) else item, where)
+        for where, item in _places(listed, "insights")
     ]
     return Draft(
         memories=tuple(memories),
-        edges=tuple(
-            _edge(item, where, len(memories)) for where, item in _places(edges, f"{name}: edges")
-        ),
+        edges=tuple(_edge(item, where, len(memories)) for where, item in _places(edges, "edges")),
     )
-
-
-def read_lines(text: str, name: str) -> Draft:
-    """Read JSON Lines: one memory a line, ``createdAt`` accepted for ``created_at``.
-
-    Raises:
-        InputError: ``draft-invalid``, naming the line.
-    """
-    memories: list[DraftMemory] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        where = f"{name}: line {number}"
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError("draft-invalid", f"{where} is no JSON: {error}") from error
-        if isinstance(value, dict) and "createdAt" in value:
-            row = cast("dict[str, Any]", value)
-            value = {"created_at": row["createdAt"], **row}
-        memories.append(_memory(value, where))
-    return Draft(memories=tuple(memories))
 
 
 def _array(value: Any, label: str) -> Sequence[Any]:
@@ -250,18 +257,27 @@ def _places(items: Sequence[Any], label: str) -> Iterator[tuple[str, Any]]:
         yield f"{label}[{index}]", item
 
 
-def _memory(value: Any, where: str) -> DraftMemory:
+def read_memory(value: Any, where: str = "") -> DraftMemory:
+    """Read one memory of a draft.
+
+    Args:
+        value: The parsed JSON.
+        where: Its place, where the file has several.
+
+    Raises:
+        InputError: ``draft-invalid``, naming the place and the field.
+    """
     try:
         return DraftMemory.model_validate(value)
     except ValidationError as error:
-        raise InputError("draft-invalid", f"{where}: {_first(error)}") from error
+        raise InputError("draft-invalid", _first(error, where)) from error
 
 
 def _edge(value: Any, where: str, count: int) -> DraftEdge:
     try:
         edge = DraftEdge.model_validate(value)
     except ValidationError as error:
-        raise InputError("draft-invalid", f"{where}: {_first(error)}") from error
+        raise InputError("draft-invalid", _first(error, where)) from error
     if max(edge.source_index, edge.target_index) >= count:
         raise InputError("draft-invalid", f"{where}: there are only {count} insights")
     if edge.source_index == edge.target_index:
@@ -269,8 +285,8 @@ def _edge(value: Any, where: str, count: int) -> DraftEdge:
     return edge
 
 
-def _first(error: ValidationError) -> str:
+def _first(error: ValidationError, where: str) -> str:
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
-    return f"{place}: {message}" if place else message
+    return ": ".join(part for part in (where, place, message) if part)

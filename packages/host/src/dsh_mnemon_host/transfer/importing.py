@@ -14,10 +14,21 @@ from dsh_mnemon_host.transfer.draft import Draft, Part
 
 __all__ = ("COUNTS", "Imported", "import_draft")
 
-COUNTS: Final = ("imported", "skipped", "updated", "accepted", "edges_inserted")
+COUNTS: Final = (
+    "imported",
+    "brought_back",
+    "skipped",
+    "updated",
+    "accepted",
+    "edges_inserted",
+)
+"""What is counted; brought back are those of the imported that had been forgotten, where known."""
 
 _PLACE: Final = re.compile(r"insights[.\[](\d+)")
-_PREFIX: Final = re.compile(r"^(?:[\w-]+: )?insights[.\[]\d+\]?[.:]\s*")
+_PLACE_SAID: Final = re.compile(
+    r"^(?:[\w-]+: )?insights[.\[]\d+\]?[.:]\s*| of item \d+ of insights"
+)
+"""How a message names the memory: by its place in the part, which nobody knows."""
 
 
 @attrs.define(kw_only=True)
@@ -32,6 +43,11 @@ class Imported:
 
     counts: Counter[str] = attrs.field(factory=lambda: Counter(dict.fromkeys(COUNTS, 0)))
     errors: list[dict[str, Any]] = attrs.field(factory=list[dict[str, Any]])
+
+    @property
+    def refused(self) -> frozenset[int]:
+        """The places of the memories that are named by an error."""
+        return frozenset(error["index"] for error in self.errors if error["index"] is not None)
 
     def add(self, part: Part, answer: Mapping[str, Any]) -> None:
         """Count what a Source answered for a part."""
@@ -60,7 +76,8 @@ async def import_draft(
     Args:
         draft: What to import.
         size: Memories of one part.
-        write: Performs ``body-import`` with ``{insights, edges}``, and returns its answer.
+        write: Performs ``body-import`` with ``{insights, edges}``, or judges it as that would, and
+            returns the answer.
         done: Told how many memories have been dealt with.
 
     Raises:
@@ -95,6 +112,6 @@ async def _import(
             raise
         place = part.places[int(found[1])]
         refused.add(place)
-        message = _PREFIX.sub("", error.message)
+        message = _PLACE_SAID.sub("", error.message, count=1)
         result.errors.append({"index": place, "code": error.code, "message": message})
         return part.without({place})

@@ -12,6 +12,8 @@ from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.instant import iso_utc
 
 from dsh_mnemon_host.transfer.draft import Draft, DraftMemory, short_tag
+from dsh_mnemon_host.transfer.found import Found, read_text, shown
+from dsh_mnemon_host.transfer.front_matter import MOST_TAGS, read_front_matter
 from dsh_mnemon_host.transfer.pieces import pieces
 
 __all__ = ("SUFFIXES", "markdown_files", "read_markdown", "split_sections")
@@ -40,44 +42,53 @@ def markdown_files(folder: Path) -> list[Path]:
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
     if not found:
-        raise InputError("import-empty", f"there is no Markdown file below {folder}")
+        raise InputError("import-empty", f"there is no Markdown file below {shown(folder)}")
     return found
 
 
-def read_markdown(place: Path) -> Draft:
-    """Read one Markdown file, or every one below a folder.
+def read_markdown(path: Path, name: str, file: str) -> Found:
+    """Read a Markdown file.
 
-    A memory begins with ``file › heading › heading``; its time is that of the file.
+    A memory begins with ``name › title › heading › heading``. Its tags and its time are those of
+    the front matter; a file without a title is tagged with its stem, one without a time has that
+    of the file itself.
+
+    Args:
+        path: The file.
+        name: What its memories begin with.
+        file: What to call it in messages.
 
     Raises:
-        InputError: ``import-empty``; ``import-unreadable``: a file is not UTF-8.
+        InputError: ``import-unreadable``.
     """
-    memories: list[DraftMemory] = []
-    folder = place if place.is_dir() else place.parent
-    for file in markdown_files(folder) if place.is_dir() else [place]:
-        name = file.relative_to(folder).as_posix()
-        try:
-            text = file.read_text(encoding="utf-8-sig")
-        except (UnicodeDecodeError, OSError) as error:
-            raise InputError("import-unreadable", f"{name} cannot be read: {error}") from error
-        changed = iso_utc(datetime.fromtimestamp(file.stat().st_mtime, UTC))
-        tag = short_tag(file.stem)
-        memories += [
-            DraftMemory(
-                content=content,
-                category="context",
-                source="import",
-                tags=[tag] if tag else [],
-                created_at=changed,
-            )
-            for titles, body in split_sections(text)
-            for content in pieces(body, head=_head(name, titles))
-        ]
-    return Draft(memories=tuple(memories))
+    about, text = read_front_matter(read_text(path))
+    changed = about.created or iso_utc(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    stem = "" if about.title else short_tag(shown(path.stem))
+    named = [*about.tags, stem] if stem else about.tags
+    tags = list(dict.fromkeys(named))[:MOST_TAGS]
+    memories = [
+        DraftMemory(
+            content=content,
+            category="context",
+            source="external",
+            tags=tags,
+            created_at=changed,
+        )
+        for titles, body in split_sections(text)
+        for content in pieces(body, head=_head(name, about.title, titles))
+    ]
+    return Found.of(
+        Draft(memories=tuple(memories)),
+        file,
+        ignored={file: about.ignored} if about.ignored else {},
+        notes=tuple((file, note) for note in about.notes),
+    )
 
 
-def _head(name: str, titles: tuple[str, ...]) -> str:
-    return " › ".join((name, *titles))[:_HEAD_CHARACTERS] + "\n\n"
+def _head(name: str, title: str, headings: tuple[str, ...]) -> str:
+    # Many files say their title twice: in the front matter, and as their first heading.
+    named = (title,) if title and headings[:1] != (title,) else ()
+    return " › ".join((name, *named, *headings))[:_HEAD_CHARACTERS] + "\n\n"
 
 
 def split_sections(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -85,7 +96,7 @@ def split_sections(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
     titles: list[tuple[int, str]] = []
     body: list[str] = []
     fenced: str | None = None
-    for line in _without_front_matter(text).split("\n"):
+    for line in text.split("\n"):
         fence = _FENCE.match(line)
         if fence is not None and fenced in (None, fence[1]):
             fenced = None if fenced else fence[1]
@@ -100,10 +111,3 @@ def split_sections(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
         body = []
     if "".join(body).strip():
         yield tuple(title for _, title in titles), "\n".join(body).strip()
-
-
-def _without_front_matter(text: str) -> str:
-    if not text.startswith("---\n"):
-        return text
-    head, found, rest = text[4:].partition("\n---\n")
-    return rest if found and head else text
