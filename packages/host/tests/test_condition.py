@@ -89,6 +89,84 @@ async def test_a_fallback_is_a_warning(home, told_rows):
     assert (finding.level, finding.code) == ("warning", "strategy-fallback")
 
 
+OTHER = "dsh_mnemon_strategy_other"
+
+
+@pytest.mark.requirement("host:status:truth")
+@pytest.mark.parametrize(
+    ("row", "cause", "remedy"),
+    [
+        (None, "no entry of the profile provides it", "Add the row"),
+        (
+            Row(id="o", module="dsh_mnemon_strategy_general", enabled=False),
+            "its entry o is switched off",
+            "`dsh-mnemon compose enable o`",
+        ),
+        (Row(id="o", module=OTHER), "is not installed", "Install dsh-mnemon-strategy-other"),
+        (
+            Row(id="o", module="dsh_mnemon_strategy_general", config={"no": 1}),
+            "its entry o is failed",
+            "Mend o",
+        ),
+    ],
+    ids=["no row", "off", "absent", "failed"],
+)
+async def test_a_fallback_names_its_cause_and_what_to_do(home, told_rows, row, cause, remedy):
+    chosen = "general" if row is not None and "general" in row.module else "other"
+    rows = (*told_rows(), *((row,) if row else ()))
+    settings = f"memoryView: {{strategyTypeId: {chosen}}}\n"
+    async with home.open(*rows, settings=settings) as host:
+        found = await read_condition(host)
+    [finding] = findings(found, "composition")
+    assert (finding.level, finding.code) == ("warning", "strategy-fallback")
+    assert cause in finding.message
+    assert finding.message.startswith(f"the main Strategy {chosen}")
+    assert remedy in finding.remedy
+    assert "`dsh-mnemon compose strategy plain`" in finding.remedy
+
+
+async def test_a_chosen_strategy_that_went_away_beside_two_others_has_no_stand_in(home, told_rows):
+    source, plain = told_rows()
+    settings = "memoryView: {strategyTypeId: plain}\n"
+    async with home.open(source, plain, settings=settings) as host:
+        others = (
+            Row(id="mnemon", module="dsh_mnemon_host"),
+            source,
+            Row(id="one", module="dsh_mnemon_strategy_general"),
+            Row(id="two", module="dsh_mnemon_strategy_default_three_tier"),
+        )
+        await host.profile.apply(others)
+        found = await read_condition(host)
+    [finding] = findings(found, "composition")
+    assert (finding.level, finding.code) == ("error", "strategy-type-unavailable")
+    assert "instead" not in finding.message
+    assert "`dsh-mnemon compose strategy NAME`" in finding.remedy
+
+
+@pytest.mark.requirement("host:status:truth")
+@pytest.mark.parametrize(
+    ("hints", "message", "remedy"),
+    [
+        ({}, "it does not say why", "status --json"),
+        ({"activeCount": 2}, "it does not say why", "status --json"),
+        ({"activeCount": 0}, "no Memory Space is active yet", "spaces create"),
+        ({"reason": "one is slow"}, "one is slow", "status --json"),
+        ({"reason": "one is slow", "remedy": "Wait."}, "one is slow", "Wait."),
+    ],
+)
+async def test_a_degraded_source_is_a_warning_with_its_reason(
+    home, told, told_rows, hints, message, remedy
+):
+    rows = told_rows()
+    told.availability, told.hints = "degraded", hints
+    async with home.open(*rows) as host:
+        found = await read_condition(host)
+    [finding] = findings(found, "source")
+    assert (finding.level, finding.code) == ("warning", "source-degraded")
+    assert finding.message == f"source:told is degraded: {message}"
+    assert remedy in finding.remedy
+
+
 async def test_a_candidate_that_was_rejected_later_is_an_error(home, told_rows, strategy_row):
     rows = told_rows()
     async with home.open(*rows, settings="memoryView: {strategyTypeId: plain}\n") as host:

@@ -494,6 +494,27 @@ async def test_refresh_takes_over_what_an_editor_saved(path):
 
 
 @pytest.mark.requirement("host:settings:bad-file")
+@pytest.mark.parametrize("text", [None, _TEXT], ids=["none", "some"])
+async def test_what_cannot_be_read_is_told_once_and_forgotten_when_it_is_gone(
+    path, tmp_path, text, caplog
+):
+    settings = await _open(path, text)
+    before = tmp_path / "before.yaml"
+    if text is not None:
+        path.rename(before)
+    path.mkdir()
+    for _ in range(2):
+        assert not await settings.refresh()
+        assert isinstance(settings.problem, StorageError)
+    assert len(caplog.records) == 1
+    path.rmdir()
+    if text is not None:
+        before.rename(path)  # with its former size and time
+    assert not await settings.refresh()
+    assert settings.problem is None
+
+
+@pytest.mark.requirement("host:settings:bad-file")
 @pytest.mark.parametrize("text", ["writeEnabled: [\n", "timeoutMs: 5\n", "- 1\n"])
 async def test_bad_content_stays_outside_and_is_never_overwritten(path, text, caplog):
     settings = await _open(path, _TEXT)
@@ -535,3 +556,22 @@ async def test_operations_can_be_values(path):
     settings = await _open(path)
     await settings.mutate("mnemon", [Operation(("timeoutMs",), 500)])
     assert path.read_text(encoding="utf-8") == "timeoutMs: 500\n"
+
+
+@pytest.mark.requirement("host:settings:unknown")
+async def test_an_unknown_key_that_comes_while_memory_is_open_is_logged_once(tmp_path, caplog):
+    file = tmp_path / "settings.yaml"
+    settings = await FileSettings.open(file)
+    await settings.register("mnemon", HostConfig)
+    file.write_text("storageScop: workspace\n", encoding="utf-8")
+    await settings.refresh()
+    assert settings.unknown_keys is not None
+    assert caplog.messages == [settings.unknown_keys]
+    assert "storageScop (did you mean storageScope?)" in caplog.text
+    file.write_text("storageScop: workspace\ntimeoutMs: 5000\n", encoding="utf-8")
+    await settings.refresh()
+    assert len(caplog.messages) == 1, "it is known by now"
+    file.write_text("timeoutMs: 5000\n", encoding="utf-8")
+    await settings.refresh()
+    assert settings.unknown_keys is None
+    assert len(caplog.messages) == 1

@@ -103,6 +103,31 @@ def test_what_is_no_settings_text_is_refused(tmp_path, data):
     assert caught.value.details["file"] == str(file.path)
 
 
+@pytest.mark.requirement("host:settings:bad-file")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in this file system")
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_is_no_file_is_refused_without_waiting_for_it(tmp_path, linked):
+    file = tmp_path / "settings.yaml"
+    os.mkfifo(tmp_path / "pipe" if linked else file)
+    if linked:
+        file.symlink_to(tmp_path / "pipe")
+    settings = SettingsFile(file)
+    with pytest.raises(ConfigurationError) as caught:
+        settings.read()
+    assert caught.value.code == "settings-malformed"
+    assert "no regular file" in caught.value.message
+    with pytest.raises(FileMoved):
+        settings.replace("a: 1\n", Stored())
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there are no such devices")
+def test_a_device_is_no_settings_file(tmp_path):
+    (tmp_path / "settings.yaml").symlink_to("/dev/zero")
+    with pytest.raises(ConfigurationError) as caught:
+        SettingsFile(tmp_path / "settings.yaml").read()
+    assert caught.value.code == "settings-malformed"
+
+
 def test_a_file_that_cannot_be_read(tmp_path):
     (tmp_path / "settings.yaml").mkdir()
     with pytest.raises(StorageError) as caught:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -18,7 +19,11 @@ _HARMLESS: Final = frozenset(("answer-unexpected", "source-ambiguous"))
 
 def space_findings(spaces: JsonObject) -> Iterator[Finding]:
     """Judge the Providers and the Spaces; a Provider that is not installed is no fault."""
-    for provider in spaces.get("providers", ()):
+    providers: Sequence[JsonObject] = spaces.get("providers", ())
+    absent = [provider for provider in providers if provider["state"] == "absent"]
+    if absent:
+        yield _absent(absent)
+    for provider in (item for item in providers if item not in absent):
         failed = provider["state"] == "failed"
         yield Finding(
             level="error" if failed else "ok",
@@ -39,6 +44,27 @@ def space_findings(spaces: JsonObject) -> Iterator[Finding]:
                 remedy="Recall goes on without it. Mend what is named here, or run "
                 f"`dsh-mnemon spaces deactivate {space['id']}`.",
             )
+        elif "note" in space:
+            yield Finding(
+                level="warning",
+                check="space",
+                subject=f"{space['name']} [{space['id']}]",
+                message=space["note"],
+                code="space-damaged",
+                remedy="All else in it is used; an export exits with 1 until this is mended. "
+                "Nothing here changes the file: put a copy of it aside, then correct the values in "
+                "it, or take it from a backup.",
+            )
+    for place in spaces.get("exposed", ()):
+        yield Finding(
+            level="warning",
+            check="storage",
+            subject=place["path"],
+            message=f"others may use it (mode {place['mode']}); keys of Providers are kept there",
+            code="storage-exposed",
+            remedy=f"Run `chmod {place['wanted']} {shlex.quote(place['path'])}`; if others could "
+            "read the keys, change them.",
+        )
 
 
 def document_findings(documents: JsonObject) -> Iterator[Finding]:
@@ -99,3 +125,15 @@ def silent_findings(
                 code=item["code"],
                 remedy="Mend what is named here, or look at the log; then run this again.",
             )
+
+
+def _absent(providers: Sequence[JsonObject]) -> Finding:
+    """Name what is not installed on one line."""
+    names = ", ".join(provider["providerId"] for provider in providers)
+    return Finding(
+        level="ok",
+        check="provider",
+        subject="not installed",
+        message=f"{names}; each has a package of its own, such as {providers[0]['packageName']}, "
+        "that adds it",
+    )

@@ -8,6 +8,7 @@ from typing import Any
 
 from dsh_mnemon_core.wire import to_wire
 
+from dsh_mnemon_host.composition.children import package_of
 from dsh_mnemon_host.people import People
 from dsh_mnemon_host.source_session import ask
 
@@ -64,10 +65,15 @@ async def _spaces(people: People, *, operation: str) -> dict[str, Any]:
     told = to_wire(await session.read(operation, {}))
     services = to_wire(await session.read("provider-services", {}))["services"]
     keys = ("providerId", "packageName", "state", "code", "reason", "enabled")
-    providers = [{key: item[key] for key in keys if key in item} for item in services]
-    shown = ("id", "name", "active", "providerId", "status", "error")
+    providers = [
+        {key: item[key] for key in keys if key in item}
+        | ({} if "packageName" in item else {"packageName": package_of(item["use"])})
+        for item in services
+    ]
+    shown = ("id", "name", "active", "providerId", "status", "error", "note")
     bodies = [{key: item[key] for key in shown if key in item} for item in told["bodies"]]
-    return {**told["memorySpaces"], "providers": providers, "bodies": bodies}
+    exposed = {"exposed": told["exposed"]} if "exposed" in told else {}
+    return {**told["memorySpaces"], "providers": providers, "bodies": bodies, **exposed}
 
 
 async def _documents(people: People) -> dict[str, Any]:

@@ -14,11 +14,15 @@ from dsh_mnemon_core.profile import RowReport
 from dsh_mnemon_core.values import JsonObject
 from dsh_mnemon_core.wire import to_wire
 
+from dsh_mnemon_host._composition_findings import MISSED, composition_findings
 from dsh_mnemon_host._finding import Finding, Level
 from dsh_mnemon_host._plane_findings import document_findings, silent_findings, space_findings
 from dsh_mnemon_host._reports import read_reports
-from dsh_mnemon_host._store_findings import over_limit, store_findings, unreadable_store
+from dsh_mnemon_host._source_findings import source_finding
+from dsh_mnemon_host._store_findings import over_limit, store_findings
 from dsh_mnemon_host.agent_host import FEATURES, AgentHost
+from dsh_mnemon_host.composition.entries import Entry, read_entries
+from dsh_mnemon_host.graph import RuntimeGraph
 from dsh_mnemon_host.memory_host import MemoryHost
 from dsh_mnemon_host.storage import Layout
 from dsh_mnemon_host.workspace import is_worktree
@@ -47,11 +51,13 @@ async def read_condition(host: MemoryHost, *, thorough: bool = False) -> dict[st
     Returns:
         ``{version, workspace {path, isWorktree}, storage {scope, root, userRoot, places},
         writeEnabled, composition {servingGenerationId?, drainingGenerationIds, evaluation,
-        problem?, choicesProblem?}, rows, sources, settings {path, writable, problem?, unknown},
-        harnesses, runtime?, stores?, spaces?, documents?, silent?}``; the last five as
-        `read_reports` returns them. ``places`` are the folders of the storage
-        as ``{path, state}``, where the state is a `Place`; ``sources`` is the catalogue, with the
-        ``diagnostic`` of a Source that did not answer; ``problem`` says why there is no catalogue.
+        problem?, choicesProblem?, chosenStrategy?}, rows, sources,
+        settings {path, writable, problem?, unknown}, harnesses, runtime?, stores?, spaces?,
+        documents?, silent?}``; the last five as `read_reports` returns them. ``places`` are the
+        folders of the storage as ``{path, state}``, where the state is a `Place`; ``sources`` is
+        the catalogue, with the ``diagnostic`` of a Source that did not answer; ``problem`` says why
+        there is no catalogue; ``chosenStrategy`` is ``{strategyTypeId, label?, entryId?,
+        packageName?, state?}`` of a main Strategy that is chosen and does not run.
     """
     graph = await host.graph()
     config, layout = graph.config.config, graph.layout
@@ -71,7 +77,12 @@ async def read_condition(host: MemoryHost, *, thorough: bool = False) -> dict[st
             "places": [{"path": str(path), "state": look_at(path)} for path in _places(layout)],
         },
         "writeEnabled": config.write_enabled,
-        "composition": {**graph.attachment.host.inspect(), **problem, **choices},
+        "composition": {
+            **graph.attachment.host.inspect(),
+            **problem,
+            **choices,
+            **await _chosen_strategy(host, graph),
+        },
         "rows": [to_wire(row) for row in host.profile.report()],
         "sources": sources,
         "settings": _settings(host),
@@ -116,6 +127,28 @@ async def _sources(host: MemoryHost) -> tuple[list[dict[str, Any]], dict[str, An
     ], {}
 
 
+async def _chosen_strategy(host: MemoryHost, graph: RuntimeGraph) -> dict[str, Any]:
+    """Return ``{chosenStrategy}`` where the chosen main Strategy does not run."""
+    chosen = graph.config.strategy_type_id
+    codes = {item.cause or item.code for item in graph.evaluation.diagnostics}
+    if MISSED.isdisjoint(codes):
+        return {}
+    told: dict[str, Any] = {"strategyTypeId": chosen}
+    for entry in await read_entries(host.rows.current, host.profile.report()):
+        if _provides(entry, chosen):
+            label = {"label": entry.label["en"]} if entry.label else {}
+            place = {"entryId": entry.id, "packageName": entry.package, "state": entry.state}
+            told |= {**label, **place}
+    return {"chosenStrategy": told}
+
+
+def _provides(entry: Entry, type_id: str) -> bool:
+    """Tell whether an entry provides a main Strategy; one not installed goes by its name."""
+    if entry.state == "absent":
+        return entry.package == f"dsh-mnemon-strategy-{type_id}"
+    return entry.strategy_type_id == type_id
+
+
 def _settings(host: MemoryHost) -> dict[str, Any]:
     settings = host.settings
     problem = {"problem": str(settings.problem)} if settings.problem else {}
@@ -147,8 +180,8 @@ def diagnose(condition: JsonObject) -> list[Finding]:
     runtime: JsonObject = condition.get("runtime", {})
     return [
         *(_row_finding(RowReport(**row)) for row in condition["rows"]),
-        *_composition_findings(condition["composition"]),
-        *(_source_finding(source, condition.get("stores", ())) for source in condition["sources"]),
+        *composition_findings(condition["composition"]),
+        *(source_finding(source, condition.get("stores", ())) for source in condition["sources"]),
         *_settings_findings(condition["settings"]),
         *(_edit_finding(edit) for edit in runtime.get("edits", ())),
         *silent_findings(condition.get("silent", ()), condition["sources"]),
@@ -192,68 +225,6 @@ def _row_finding(row: RowReport) -> Finding:
         message=row.message or f"{row.module} is {row.state}",
         code=row.code,
         remedy=_ROW_REMEDIES.get(row.state),
-    )
-
-
-def _composition_findings(composition: JsonObject) -> list[Finding]:
-    evaluation: JsonObject = composition["evaluation"]
-    ready = evaluation["state"] == "ready"
-    problem: JsonObject | None = composition.get("problem")
-    findings = [
-        Finding(
-            level="warning" if ready else "error",
-            check="composition",
-            subject=item.get("contributionInstanceKey", "generation"),
-            message=item["message"],
-            code=item.get("cause", item["code"]),
-            remedy=None if ready else "Change the profile or the main Strategy.",
-        )
-        for item in evaluation["diagnostics"]
-    ]
-    if problem is not None:
-        findings.append(
-            Finding(
-                level="error",
-                check="composition",
-                subject="sources",
-                message=problem["message"],
-                code=problem["code"],
-                remedy="Remove or replace the plugin that is named here.",
-            )
-        )
-    if "choicesProblem" in composition:
-        saved: JsonObject = composition["choicesProblem"]
-        findings.append(
-            Finding(
-                level="error",
-                check="composition",
-                subject="memoryView",
-                message=f"the saved choices of entries are not in force: {saved['message']}",
-                code=saved["code"],
-                remedy="Run `dsh-mnemon compose list`, and switch off what does not fit.",
-            )
-        )
-    serving = Finding(level="ok", check="composition", subject="generation", message="serving")
-    return findings or [serving]
-
-
-def _source_finding(source: JsonObject, stores: Sequence[JsonObject]) -> Finding:
-    key: str = source["sourceInstanceKey"]
-    hints: JsonObject = source.get("hints", {})
-    outage: JsonObject = source.get("diagnostic", {})
-    file: str | None = hints.get("file")
-    if source["availability"] != "unavailable" and file is None:
-        return Finding(level="ok", check="source", subject=key, message=source["availability"])
-    reason: str = hints.get("reason") or outage.get("message") or "it cannot be read"
-    where = f" at entry {hints['firstBadIndex']}" if "firstBadIndex" in hints else ""
-    texts = [text for store in stores if store["file"] == file for text in store.get("texts", ())]
-    return Finding(
-        level="error",
-        check="source",
-        subject=str(file or key),
-        message=f"{key} is {source['availability']}: {reason}{where}",
-        code=outage.get("code", "source-unavailable"),
-        remedy=(unreadable_store(reason, texts) if file else "Look at the log, then start again."),
     )
 
 

@@ -1,6 +1,8 @@
 """``dsh-mnemon compose``."""
 
+import re
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -26,11 +28,12 @@ def test_everything_that_the_profile_names_is_listed_with_its_providers(whole):
     assert "absent" in lines["dsh_mnemon_provider_ghost"]
     assert "active*" in lines["mnemon-strategy-default-three-tier"]
     assert "disabled" in lines["mnemon-strategy-light-context"]
-    assert "enhancement (projection)" in lines["mnemon-strategy-light-context"]
+    assert "enhancement (projection): Light context" in lines["mnemon-strategy-light-context"]
+    assert "main Strategy: Layered" in lines["mnemon-strategy-default-three-tier"]
     assert "! broken: " in out
     assert "! mnemon-strategy-ghost: " in out
     assert "! dsh_mnemon_provider_ghost" not in out
-    assert out.endswith("* main Strategy in force: default-three-tier\n")
+    assert out.endswith("* main Strategy in force: default-three-tier (Layered)\n")
 
 
 @pytest.mark.requirement("host:cli:compose")
@@ -58,17 +61,114 @@ def test_a_change_is_previewed_made_and_taken_back(whole):
     assert "source:mnemon-source-memory-spaces: routed, " in out
     assert whole.json("compose", "preview", *arguments)["strategyTypeId"]["to"] == "general"
     assert whole.json("compose", "list")["strategyTypeId"] == "default-three-tier"
-    code, out, _ = whole("compose", "strategy", "general")
-    assert (code, "general" in out.splitlines()[-1]) == (0, True)
-    assert (
-        whole.json("compose", "enable", "mnemon-strategy-light-context")["strategyTypeId"]
-        == "general"
-    )
-    code, out, _ = whole("compose", "disable", "mnemon-strategy-light-context")
-    assert code == 0
+    whole("compose", "strategy", "general")
+    enabled = whole.json("compose", "enable", "mnemon-strategy-light-context")
+    assert enabled["strategyTypeId"] == "general"
+    assert enabled["changed"] == [
+        {"entryId": "mnemon-strategy-light-context", "from": False, "to": True}
+    ]
+    assert "changedStrategy" not in enabled
     assert whole("compose", "preview", "--strategy", "general")[1].startswith(
         "Everything is like that already."
     )
+
+
+@pytest.mark.requirement("host:cli:compose")
+def test_a_change_says_what_it_changed_and_nothing_else(whole):
+    light = "mnemon-strategy-light-context"
+    for arguments, lines in (
+        (("enable", light), [f"{light}: off -> on; serves from the next turn"]),
+        (("enable", light), ["Nothing to change."]),
+        (("disable", light), [f"{light}: on -> off; serves from the next turn"]),
+        (("strategy", "General"), [
+            "mnemon-strategy-general: off -> on; serves from the next turn",
+            "main Strategy: default-three-tier -> general; serves from the next turn",
+        ]),
+        (("strategy", "general"), ["Nothing to change."]),
+        (("strategy", "分层策略"), [
+            "main Strategy: general -> default-three-tier; serves from the next turn",
+        ]),
+        (("strategy", "mnemon-strategy-general"), [
+            "main Strategy: default-three-tier -> general; serves from the next turn",
+        ]),
+    ):  # fmt: skip
+        code, out, _ = whole("compose", *arguments)
+        assert (code, out.splitlines()) == (0, lines), arguments
+    shown = whole.json("compose", "strategy", "layered")
+    assert shown["changedStrategy"] == {"from": "general", "to": "default-three-tier"}
+    assert shown["changed"] == []
+    preview = whole.json("compose", "preview", "--strategy", "GENERAL")
+    assert preview["strategyTypeId"]["to"] == "general"
+
+
+@pytest.mark.requirement("host:cli:compose")
+def test_an_unknown_main_strategy_is_told_the_names_that_people_know(whole):
+    error = whole.json("compose", "strategy", "best", code=1)["error"]
+    assert error["code"] == "strategy-unknown"
+    assert "default-three-tier (Layered), general (General)" in error["message"]
+
+
+@pytest.mark.requirement("host:cli:compose")
+@pytest.mark.parametrize("name", ["holographic", "broken", "dsh_mnemon_provider_ghost", "ghost"])
+def test_a_provider_is_no_entry_and_has_a_command_of_its_own(whole, name):
+    for command in ("enable", "disable"):
+        error = whole.json("compose", command, name, code=1)["error"]
+        assert error["code"] == "entry-unknown"
+        assert f"`dsh-mnemon spaces connect {name}`" in error["message"]
+        assert "mnemon-source-memory-spaces" in error["message"]
+
+
+@pytest.mark.requirement("host:cli:compose")
+def test_a_source_that_is_switched_off_names_what_switches_it_on(whole):
+    off = "mnemon-source-runtime"
+    whole("compose", "disable", off)
+    error = whole.json("runtime", "list", code=1)["error"]
+    assert error["code"] == "source-not-installed"
+    assert f"`dsh-mnemon compose enable {off}`" in error["message"]
+    whole.profile.write_text(FEW.replace("_runtime", "_documents"), encoding="utf-8")
+    whole("compose", "strategy", "general")
+    error = whole.json("runtime", "list", code=1)["error"]
+    assert error["code"] == "source-not-installed"
+    assert "compose enable" not in error["message"]
+
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.requirement("host:cli:compose")
+def test_options_of_an_entry_are_set_as_the_page_of_settings_shows(whole):
+    [shown] = [
+        block
+        for block in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+        if block.startswith("memoryView:")
+    ]
+    whole.configure(shown)
+    with whole.profile.open("a", encoding="utf-8") as profile:
+        profile.write(
+            "  - {id: mnemon-strategy-scoped, module: dsh_mnemon_strategy_scoped, enabled: false}\n"
+        )
+    names = ("mnemon-strategy-scoped", "mnemon-strategy-light-context")
+
+    def options():
+        entries = {item["entryId"]: item for item in whole.json("compose", "list")["entries"]}
+        assert {entries[name]["state"] for name in names} == {"active"}
+        return [entries[name]["config"] for name in names]
+
+    chosen = ["source:mnemon-source-runtime", "source:mnemon-source-documents"]
+    assert options() == [{"sourceKeys": chosen}, {"maxProjectionCharacters": 2000}]
+    whole("spaces", "create", "Project")
+    selected = whole.json("compose", "preview", "--enable", names[0])["after"]
+    assert {item["source"] for item in selected["projection"]} == set(chosen)
+    whole("compose", "disable", *names)
+    whole("compose", "enable", *names)
+    assert options() == [{"sourceKeys": chosen}, {"maxProjectionCharacters": 2000}]
+
+
+@pytest.mark.requirement("host:cli:compose")
+def test_the_group_has_an_example_that_runs(whole):
+    _, out, _ = whole("compose", "--help")
+    assert "dsh-mnemon compose list" in out
+    assert whole("compose", "list")[0] == 0
 
 
 @pytest.mark.requirement("host:cli:compose")
@@ -83,11 +183,11 @@ def test_what_cannot_be_says_why_and_changes_nothing(whole):
         (("enable", "mnemon-strategy-generl"), "entry-unknown"),
         (("disable", "mnemon"), "entry-locked"),
         (("strategy", "best"), "strategy-unknown"),
-        (("preview",), "change-empty"),
     ):
         assert whole.json("compose", *arguments, code=1)["error"]["code"] == error
     assert whole.json("compose", "list") == before
     assert whole("compose", "enable")[0] == 2
+    assert whole.json("compose", "preview", code=2)["error"]["code"] == "usage"
 
 
 FEW = """\
@@ -110,7 +210,8 @@ def test_what_serves_is_told_apart_from_what_is_chosen(whole):
     assert "actions: + source:a/mutate" in out
     _, out, _ = whole("compose", "enable", "general")
     assert out.splitlines()[-1] == (
-        "* main Strategy in force: general; default-three-tier is chosen, but cannot serve"
+        "* main Strategy in force: general (General); default-three-tier is chosen, but cannot "
+        "serve"
     )
 
 

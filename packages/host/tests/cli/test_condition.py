@@ -1,5 +1,6 @@
 """``dsh-mnemon status`` and ``dsh-mnemon doctor``."""
 
+import json
 import os
 import stat
 
@@ -127,6 +128,60 @@ def test_doctor_warns_of_a_hand_edit_and_an_unknown_key(shell, edited):
     assert f"dsh-mnemon runtime adopt {copy}" in out
     assert "Did you mean writeEnabled?" in out
     assert out.endswith("2 to look at.\n")
+
+
+@pytest.mark.requirement("host:settings:unknown")
+def test_a_key_that_no_setting_has_is_said_by_every_command_that_opens_memory(shell):
+    shell.configure("storageScop: workspace\nqqqqqq: 1\n")
+    line = (
+        f"warning: {shell.settings} has keys that no setting has; they are kept and ignored: "
+        "storageScop (did you mean storageScope?), qqqqqq\n"
+    )
+    for arguments in (
+        ("runtime", "list"),
+        ("runtime", "add", "--target", "memory", "x"),
+        ("context",),
+        ("compose", "list"),
+    ):
+        code, _, err = shell(*arguments)
+        assert (code, err) == (0, line), arguments
+    _, out, err = shell("runtime", "list", "--json")
+    assert json.loads(out)["entries"]
+    assert err == line
+    assert "storageScop: workspace" in shell.settings.read_text(encoding="utf-8")
+
+
+@pytest.mark.requirement("host:settings:unknown")
+def test_status_and_doctor_tell_unknown_keys_themselves(shell):
+    shell.configure("storageScop: workspace\n")
+    told = {"key": "storageScop", "nearest": "storageScope"}
+    assert shell.json("status")["settings"]["unknown"] == [told]
+    _, out, err = shell("status")
+    assert "  unknown   storageScop (did you mean storageScope?) in the settings: " in out
+    assert err == ""
+    _, out, err = shell("doctor")
+    assert "storageScop" in out
+    assert err == ""
+
+
+def test_a_location_that_is_missing_is_asked_for_with_the_file(shell):
+    shell.configure("storageScope: custom\n")
+    code, _, err = shell("runtime", "list")
+    assert code == 1
+    assert err.startswith(f"error: {shell.settings}: dataDir is required while storageScope is ")
+    assert "pack" not in err.lower()
+
+
+@pytest.mark.requirement("host:cli:doctor")
+def test_doctor_and_status_give_the_same_reason_for_a_source_that_is_not_ready(whole):
+    reason = "source:mnemon-source-memory-spaces is degraded: no Memory Space is active yet"
+    found = whole.json("doctor", code=1)["findings"]
+    [spaces] = [item for item in found if item["check"] == "source" and item["level"] != "ok"]
+    assert (spaces["level"], spaces["code"]) == ("warning", "source-degraded")
+    assert spaces["message"] == reason
+    assert "`dsh-mnemon spaces create NAME`" in spaces["remedy"]
+    _, out, _ = whole("status")
+    assert f"degraded - no Memory Space is active yet. {spaces['remedy']}" in out
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
+from dsh_mnemon_core.errors import InputError
 
 from dsh_mnemon_host.cli.invocation import Common, open_host
 from dsh_mnemon_host.cli.output import print_json, print_text
@@ -16,7 +17,7 @@ __all__ = ("app",)
 app = App(
     name="compose",
     help="The composition: Sources, one main Strategy, enhancements. Changes serve from the next "
-    "turn on; a turn that is open keeps its View.",
+    "turn on; a turn that is open keeps its View.\n\nExample: `dsh-mnemon compose list`",
     help_format="markdown",
 )
 
@@ -73,19 +74,26 @@ def _table(shown: Mapping[str, Any]) -> str:
 def _in_force(shown: Mapping[str, Any]) -> str:
     chosen, name = shown["strategyTypeId"], shown.get("servingEntryId")
     if name is None:
-        return f"No main Strategy is in force; {chosen} is chosen."
+        return f"No main Strategy is in force; {_strategy_name(chosen, shown)} is chosen."
     types = {entry["entryId"]: entry.get("strategyTypeId") for entry in shown["entries"]}
+    serving = _strategy_name(types.get(name) or name, shown)
     apart = "" if types.get(name) == chosen else f"; {chosen} is chosen, but cannot serve"
-    return f"* main Strategy in force: {types.get(name) or name}{apart}"
+    return f"* main Strategy in force: {serving}{apart}"
+
+
+def _strategy_name(type_id: str, shown: Mapping[str, Any]) -> str:
+    """Return a type id, and the label that people know it by."""
+    labels = {entry.get("strategyTypeId"): entry["label"] for entry in shown["entries"]}
+    return f"{type_id} ({labels[type_id]['en']})" if type_id in labels else type_id
 
 
 def _kind(entry: Mapping[str, Any]) -> str:
-    if entry.get("slot"):
-        return f"enhancement ({entry['slot']})"
     named = {"source": "Source", "strategy": "main Strategy", "strategy-extension": "enhancement"}
     if not entry["writable"]:
         return "Host"
-    return ", ".join(named[role] for role in entry["roles"]) or "-"
+    slot = f" ({entry['slot']})" if entry.get("slot") else ""
+    kind = ", ".join(named[role] for role in entry["roles"]) + slot
+    return f"{kind}: {entry['label']['en']}" if kind else "-"
 
 
 @app.command(name="preview")
@@ -107,8 +115,10 @@ async def _preview(
     disable
         Entry to switch off; may be repeated.
     strategy
-        Main Strategy to serve: its type id, or the id of its entry.
+        Main Strategy to serve: its type id, its name in any case, or the id of its entry.
     """
+    if not (enable or disable or strategy):
+        raise InputError("usage", "say what is to change: --enable, --disable or --strategy.")
     change = Change(enable=tuple(enable or ()), disable=tuple(disable or ()), strategy=strategy)
     async with open_host(common) as host:
         shown = await host.composition.preview(change)
@@ -120,13 +130,7 @@ async def _preview(
 
 
 def _difference(shown: Mapping[str, Any]) -> str:
-    lines = [
-        f"{item['entryId']}: {_state(item['from'])} -> {_state(item['to'])}"
-        for item in shown["changes"]
-    ]
-    strategy = shown["strategyTypeId"]
-    if strategy["from"] != strategy["to"]:
-        lines.append(f"main Strategy: {strategy['from']} -> {strategy['to']}")
+    lines = _changed(shown["changes"], shown["strategyTypeId"])
     if not lines:
         lines.append("Everything is like that already.")
     if "problem" in shown:
@@ -146,6 +150,15 @@ def _difference(shown: Mapping[str, Any]) -> str:
     if all(before[part] == after[part] for part in same):
         lines.append("The next View would hold the same as now.")
     return "\n".join(lines)
+
+
+def _changed(changes: Sequence[Mapping[str, Any]], strategy: Mapping[str, Any]) -> list[str]:
+    lines = [
+        f"{item['entryId']}: {_state(item['from'])} -> {_state(item['to'])}" for item in changes
+    ]
+    if strategy.get("from") != strategy.get("to"):
+        lines.append(f"main Strategy: {strategy['from']} -> {strategy['to']}")
+    return lines
 
 
 def _state(on: bool) -> str:
@@ -222,12 +235,13 @@ async def _disable(entry: list[str], /, *, common: Common = _COMMON) -> int:
 async def _strategy(name: str, /, *, common: Common = _COMMON) -> int:
     """Choose the main Strategy.
 
-    Example: `dsh-mnemon compose strategy general`
+    Example: `dsh-mnemon compose strategy layered`
 
     Parameters
     ----------
     name
-        Its type id, such as `default-three-tier` or `general`, or the id of its entry.
+        Its type id, such as `default-three-tier` or `general`; its name in any case, such as
+        `layered`; or the id of its entry.
     """
     return await _apply(Change(strategy=name), common)
 
@@ -238,5 +252,16 @@ async def _apply(change: Change, common: Common) -> int:
     if common.json:
         print_json(shown)
     else:
-        print_text(_table(shown))
+        print_text(_outcome(shown))
     return 0
+
+
+def _outcome(shown: Mapping[str, Any]) -> str:
+    """Say what a change changed, and which main Strategy serves where another one is chosen."""
+    lines = _changed(shown["changed"], shown.get("changedStrategy", {}))
+    lines = [f"{line}; serves from the next turn" for line in lines] or ["Nothing to change."]
+    serving = {entry["entryId"]: entry.get("strategyTypeId") for entry in shown["entries"]}
+    if serving.get(shown.get("servingEntryId")) != shown["strategyTypeId"]:
+        lines.append(_in_force(shown))
+    lines += [f"! saved choices are not in force: {i['message']}" for i in shown["diagnostics"]]
+    return "\n".join(lines)

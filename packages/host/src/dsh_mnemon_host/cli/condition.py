@@ -8,9 +8,11 @@ from dsh_mnemon_core.errors import MnemonError
 from dsh_mnemon_core.values import JsonObject
 from dsh_mnemon_core.wire import to_wire
 
+from dsh_mnemon_host._source_findings import shortcoming
 from dsh_mnemon_host.cli.invocation import Common, open_host, profile_path
 from dsh_mnemon_host.cli.output import print_json, print_text
 from dsh_mnemon_host.condition import Finding, diagnose, opening_failed, read_condition
+from dsh_mnemon_host.config import UnknownKey
 
 __all__ = ("run_doctor", "show_status")
 
@@ -22,7 +24,7 @@ async def show_status(*, common: Common = _COMMON) -> int:
 
     Example: `dsh-mnemon status --json`
     """
-    async with open_host(common) as host:
+    async with open_host(common, reports=True) as host:
         condition = {
             "profile": str(profile_path(common)[0]),
             **await read_condition(host),
@@ -50,6 +52,7 @@ def _summary(condition: JsonObject) -> str:
     ]
     if storage["userRoot"] != storage["root"]:
         lines.insert(3, f"USER.md     {storage['userRoot']}")
+    lines += [f"  unknown   {_unknown(item)}" for item in condition["settings"]["unknown"]]
     lines += [
         f"  storage   {place['path']}: {place['state']}; see `dsh-mnemon doctor`"
         for place in storage["places"]
@@ -69,6 +72,11 @@ def _summary(condition: JsonObject) -> str:
     return "\n".join(lines)
 
 
+def _unknown(item: JsonObject) -> str:
+    key = UnknownKey(item["key"], item["nearest"])
+    return f"{key.named()} in the settings: no setting has this key; it is kept and ignored"
+
+
 def _space(space: JsonObject) -> str:
     state = "active" if space["active"] else "inactive"
     off = ", its Provider is switched off" if space["status"] == "provider-disabled" else ""
@@ -81,10 +89,8 @@ def _row(row: JsonObject) -> str:
 
 
 def _source(source: JsonObject) -> str:
-    hints: JsonObject = source.get("hints", {})
-    reason = f" - {hints['reason']}" if "reason" in hints else ""
-    if not reason and hints.get("activeCount") == 0 and source["availability"] == "degraded":
-        reason = " - no Memory Space is active yet; see `dsh-mnemon spaces create --help`"
+    amiss = shortcoming(source)
+    reason = "" if amiss is None else f" - {amiss[0]}. {amiss[1]}"
     return f"{source['sourceInstanceKey']}: {source['availability']}{reason}"
 
 
@@ -94,7 +100,7 @@ async def run_doctor(*, common: Common = _COMMON) -> int:
     Example: `dsh-mnemon doctor`
     """
     try:
-        async with open_host(common) as host:
+        async with open_host(common, reports=True) as host:
             findings = diagnose(await read_condition(host, thorough=True))
     except MnemonError as error:
         findings = [opening_failed(error)]

@@ -10,6 +10,7 @@ from dsh_mnemon_core.errors import AuthorityError, InputError
 from dsh_mnemon_core.values import thaw
 from dsh_mnemon_core.wire import nearest
 
+from dsh_mnemon_host.composition.children import child_names
 from dsh_mnemon_host.composition.entries import Entry
 from dsh_mnemon_host.config import EntryChoice, MemoryView
 from dsh_mnemon_host.config.redaction import restore
@@ -24,7 +25,7 @@ class Change:
     Attributes:
         enable: Ids of entries to switch on.
         disable: Ids of entries to switch off.
-        strategy: Main Strategy to serve: a type id, or the id of its entry.
+        strategy: Main Strategy to serve: a type id, a label in any case, or the id of its entry.
         configs: Options of entries by id; they replace the saved ones.
     """
 
@@ -77,6 +78,7 @@ def _config(change: Change, entry: Entry, former: EntryChoice | None) -> Mapping
 
 def _check_known(name: str, known: Mapping[str, Entry]) -> None:
     if name not in known:
+        _check_no_child(name, known)
         raise InputError(
             "entry-unknown",
             f"the profile has no entry {name!r}{nearest(name, known)}; `dsh-mnemon compose list` "
@@ -86,13 +88,33 @@ def _check_known(name: str, known: Mapping[str, Entry]) -> None:
         raise AuthorityError("entry-locked", f"{name} is the Host itself; it stays on")
 
 
+def _check_no_child(name: str, known: Mapping[str, Entry]) -> None:
+    """Point from a Provider, which is no entry, to the command that switches it."""
+    for entry in known.values():
+        if name in child_names(entry):
+            raise InputError(
+                "entry-unknown",
+                f"{name} is no entry but a Provider of {entry.id}; `dsh-mnemon spaces connect "
+                f"{name}` switches it on, with --off it goes off",
+            )
+
+
 def _strategy(name: str, entries: Sequence[Entry]) -> Entry:
     strategies = [entry for entry in entries if entry.strategy_type_id is not None]
-    for entry in strategies:
-        if name in (entry.id, entry.strategy_type_id):
-            return entry
-    known = [str(entry.strategy_type_id) for entry in strategies]
+    for names in (_ids, _labels):
+        fitting = [entry for entry in strategies if name.casefold() in names(entry)]
+        if fitting:
+            return fitting[0]
+    known = [f"{entry.strategy_type_id} ({entry.label['en']})" for entry in strategies]
     raise InputError(
         "strategy-unknown",
         f"no entry provides the main Strategy {name!r}; there are: {', '.join(known) or 'none'}",
     )
+
+
+def _ids(entry: Entry) -> set[str]:
+    return {entry.id.casefold(), str(entry.strategy_type_id)}
+
+
+def _labels(entry: Entry) -> set[str]:
+    return {label.casefold() for label in entry.label.values()}

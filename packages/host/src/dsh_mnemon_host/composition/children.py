@@ -12,7 +12,7 @@ from dsh_mnemon_host.composition.entries import Entry
 from dsh_mnemon_host.graph import RuntimeGraph
 from dsh_mnemon_host.source_session import SourceSession, ask
 
-__all__ = ("read_children",)
+__all__ = ("child_names", "package_of", "read_children")
 
 _STATES: Final[Mapping[str, str]] = {"ready": "active"}
 
@@ -28,8 +28,8 @@ async def read_children(
         fails to say so, they are ``unknown``, with the reason. Below one that does not run, or that
         has no Providers of its own, they stand as it does.
     """
-    listed = entry.config.get("providers") or ()
-    if not isinstance(listed, (list, tuple)):
+    listed = _listed(entry)
+    if not listed:
         return []
     problem = None
     if entry.state == "active":
@@ -42,8 +42,25 @@ async def read_children(
         if problem is None
         else {"state": "unknown", "code": problem.code, "diagnostic": problem.message}
     )
-    uses = (_use(item) for item in cast("Sequence[Any]", listed))
-    return [{"id": use, "packageName": _package(use), **state} for use in uses]
+    uses = (_use(item) for item in listed)
+    return [{"id": use, "packageName": package_of(use), **state} for use in uses]
+
+
+def child_names(entry: Entry) -> set[str]:
+    """Return what people may call the Providers of an entry; nothing of them is asked."""
+    names: set[str] = set()
+    for item in _listed(entry):
+        use = _use(item)
+        package = package_of(use)
+        names |= {use, package, package.removeprefix("dsh-mnemon-provider-")}
+        if isinstance(item, Mapping) and "instanceId" in item:
+            names.add(str(cast("Mapping[str, Any]", item)["instanceId"]))
+    return names
+
+
+def _listed(entry: Entry) -> Sequence[Any]:
+    listed = entry.config.get("providers") or ()
+    return cast("Sequence[Any]", listed) if isinstance(listed, (list, tuple)) else ()
 
 
 async def _services(session: SourceSession) -> list[dict[str, Any]]:
@@ -56,7 +73,7 @@ def _told(service: Mapping[str, Any]) -> dict[str, Any]:
     problem = {"diagnostic": service["reason"]} if "reason" in service else {}
     return {
         "id": service["providerId"],
-        "packageName": service.get("packageName") or _package(service["use"]),
+        "packageName": service.get("packageName") or package_of(service["use"]),
         "state": _STATES.get(state, state),
         **problem,
     }
@@ -68,6 +85,6 @@ def _use(declared: Any) -> str:
     return str(declared)
 
 
-def _package(use: str) -> str:
+def package_of(use: str) -> str:
     """Return the distribution that is expected to provide an importable name."""
     return use.partition(".")[0].replace("_", "-")

@@ -14,7 +14,7 @@ from dsh_mnemon_core.profile import MountedProfile, Row, RowReport
 
 from dsh_mnemon_host.config import MemoryView
 
-__all__ = ("HOST_MODULE", "ChosenRows", "effective_rows")
+__all__ = ("HOST_MODULE", "ChosenRows", "effective_rows", "switched_off", "switched_on")
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +28,21 @@ def effective_rows(rows: Iterable[Row], choices: MemoryView) -> tuple[Row, ...]:
     A choice says whether the row is on, and its options win over the row's, key by key.
     """
     return tuple(_chosen(row, choices) for row in rows)
+
+
+def switched_off(rows: Iterable[Row], type_id: str) -> str | None:
+    """Return the id of the row that is off and would provide a default type of Source."""
+    return next((row.id for row in rows if not row.enabled and _provides(row, type_id)), None)
+
+
+def switched_on(rows: Iterable[Row], type_id: str) -> bool:
+    """Tell whether a row that provides a default type of Source is on, failed or not."""
+    return any(row.enabled and _provides(row, type_id) for row in rows)
+
+
+def _provides(row: Row, type_id: str) -> bool:
+    """Tell by its name, as its module is not imported, whether a row provides a default type."""
+    return row.module == f"dsh_mnemon_source_{type_id.replace('-', '_')}"
 
 
 def _chosen(row: Row, choices: MemoryView) -> Row:

@@ -107,7 +107,8 @@ class Composition:
             expected_revision: The ``revision`` that the caller saw, when it has to be that one.
 
         Returns:
-            As `describe`, after the change.
+            As `describe`, after the change, with ``changed``: ``[{entryId, from, to}]``, and
+            ``changedStrategy``: ``{from, to}``, the type ids, where that is another.
 
         Raises:
             ConflictError: ``composition-moved``, ``SETTINGS_CONFLICT``.
@@ -125,10 +126,13 @@ class Composition:
             # A row that is on already and does not run is not mounted anew: it would say nothing.
             if entry.id in change.enable and entry.enabled and entry.problem is not None:
                 raise CompositionRejected("entry-unusable", f"{entry.id}: {entry.problem}")
+        changed, former = _changes(entries, choices), self._chosen()
         edit = _operations(choices, self._choices())
         if edit:
             await self._host.settings.mutate("mnemon", edit)
-        return await self.describe()
+        now = self._chosen()
+        strategy = {} if now == former else {"changedStrategy": {"from": former, "to": now}}
+        return {**await self.describe(), "changed": changed, **strategy}
 
     async def _children(self, entry: Entry) -> dict[str, Any]:
         host = self._host

@@ -7,7 +7,7 @@ from dsh_mnemon_host.config.conduct import (
     PlacementRules,
     TaskAgentModel,
 )
-from dsh_mnemon_host.config.locations import absolute, expand
+from dsh_mnemon_host.config.locations import absolute, at_home, expand, home_directory
 from dsh_mnemon_host.config.memory import (
     Embedding,
     EntryChoice,
@@ -47,7 +47,9 @@ __all__ = (
     "UnknownKey",
     "absolute",
     "accepted",
+    "at_home",
     "expand",
+    "home_directory",
     "is_secret_name",
     "known_keys",
     "known_paths",

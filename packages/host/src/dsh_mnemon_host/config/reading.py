@@ -51,6 +51,10 @@ class UnknownKey:
     key: str
     nearest: str | None = None
 
+    def named(self) -> str:
+        """Name the key, and the one that was probably meant, for a person."""
+        return self.key + (f" (did you mean {self.nearest}?)" if self.nearest else "")
+
 
 @attrs.frozen(kw_only=True)
 class Problem:

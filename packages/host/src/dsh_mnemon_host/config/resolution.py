@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, cast
@@ -36,7 +36,8 @@ class ResolvedConfig:
         custom_packs: Named roots, with the one a legacy ``dataDir`` implies at the end.
         selected_pack: The pack that ``data_dir`` comes from.
         global_root: Absolute root of scope ``global``.
-        dsh_home: Absolute home of the DeepSeek Harness; for looking up versions and profiles only.
+        dsh_home: Absolute home of the DeepSeek Harness; for looking up versions and profiles only,
+            so it is ``None`` where it would lie in a home directory that there is not.
         cli_path: Command line given by setting, else by ``MNEMON_CLI_PATH``.
         store: Default-store hint given by setting, else by ``MNEMON_STORE``.
     """
@@ -47,7 +48,7 @@ class ResolvedConfig:
     custom_packs: tuple[CustomPack, ...]
     selected_pack: CustomPack | None
     global_root: Path
-    dsh_home: Path
+    dsh_home: Path | None
     cli_path: str | None
     store: str | None
 
@@ -125,10 +126,19 @@ def _store(config: HostConfig, env: Mapping[str, str]) -> str | None:
     return config.store or given
 
 
+def _dsh_home(
+    env: Mapping[str, str], home: str | Callable[[], str], cwd: str | None
+) -> Path | None:
+    try:
+        return expand(_environment(env, "DSH_HOME") or "~/.dsh", home, cwd)
+    except ConfigurationError:
+        return None
+
+
 def resolve(
     config: HostConfig,
     env: Mapping[str, str],
-    home: str | os.PathLike[str],
+    home: str | os.PathLike[str] | Callable[[], Path],
     *,
     cwd: str | None = None,
 ) -> ResolvedConfig:
@@ -138,23 +148,24 @@ def resolve(
         config: The settings.
         env: Environment variables; ``MNEMON_DATA_DIR``, ``MNEMON_CLI_PATH``, ``MNEMON_STORE`` and
             ``DSH_HOME`` count, trimmed, and blank is absent.
-        home: Absolute home directory.
+        home: Absolute home directory; a function is asked only where a location starts there.
         cwd: Where a relative ``MNEMON_DATA_DIR`` or ``DSH_HOME`` starts; the process's directory
             when absent.
 
     Raises:
         ConfigurationError: ``setting-choice`` for an unknown ``customPackId``,
             ``setting-required`` for ``custom`` without a location, ``setting-format`` for a bad
-            ``MNEMON_STORE``.
+            ``MNEMON_STORE``; and what ``home`` raises.
 
     Source: spec/host.md §2.3, §2.4.
     """
-    at_home = os.fspath(home)
+    at_home = (lambda: str(home())) if callable(home) else os.fspath(home)
     packs = _with_legacy_pack(config)
     scope, pack = _scope(config), _selected(config, packs)
     location = pack.data_dir if pack else config.data_dir
     if scope == "custom" and location is None:
-        says = "is required while storageScope is custom and no single pack is chosen"
+        several = ", or name one of customPacks with customPackId" if packs else ""
+        says = f"is required while storageScope is custom: say where memory lies{several}"
         takes = accepted(HostConfig, ("dataDir",))
         raise refusal([Problem(code="setting-required", key="dataDir", says=says, accepted=takes)])
     return ResolvedConfig(
@@ -164,7 +175,7 @@ def resolve(
         custom_packs=packs,
         selected_pack=pack,
         global_root=expand(_environment(env, "MNEMON_DATA_DIR") or "~/.mnemon", at_home, cwd),
-        dsh_home=expand(_environment(env, "DSH_HOME") or "~/.dsh", at_home, cwd),
+        dsh_home=_dsh_home(env, at_home, cwd),
         cli_path=config.cli_path or _environment(env, "MNEMON_CLI_PATH"),
         store=_store(config, env),
     )

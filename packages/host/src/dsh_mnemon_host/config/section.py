@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+from itertools import pairwise
+from textwrap import dedent
 from typing import Annotated, Any, TypeAlias, cast
 
 from dsh_mnemon_core.values import FrozenDict
@@ -12,11 +16,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     StringConstraints,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
 __all__ = (
     "ComponentId",
@@ -93,17 +99,36 @@ def _trimmed(key: object, value: object) -> object:
     return value.strip()
 
 
+def _docstrings(section: type[BaseModel]) -> dict[str, str]:
+    """Return the text below each field of a class, by field; none where there is no source."""
+    try:
+        tree = ast.parse(dedent(inspect.getsource(section)))
+    except (OSError, TypeError, SyntaxError):
+        return {}
+    return {
+        field.target.id: inspect.cleandoc(below.value.value)
+        for definition in tree.body
+        if isinstance(definition, ast.ClassDef) and definition.name == section.__name__
+        for field, below in pairwise(definition.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(below, ast.Expr)
+        and isinstance(below.value, ast.Constant)
+        and isinstance(below.value.value, str)
+    }
+
+
 class Section(BaseModel):
     """A mapping of settings: frozen, camelCase, unknown keys refused.
 
-    Texts are trimmed; a known key that holds an empty text or null counts as unset.
+    Texts are trimmed; a known key that holds an empty text or null counts as unset. The text below
+    a field describes it in the JSON Schema.
     """
 
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
         alias_generator=to_camel,
-        use_attribute_docstrings=True,
         hide_input_in_errors=True,
     )
 
@@ -115,3 +140,16 @@ class Section(BaseModel):
         known = {field.alias for field in cls.model_fields.values()}
         trimmed = {k: _trimmed(k, v) for k, v in cast("dict[object, object]", value).items()}
         return {k: v for k, v in trimmed.items() if not (k in known and v in (None, ""))}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /
+    ) -> JsonSchemaValue:
+        # Not ``use_attribute_docstrings``, which reads the source of every section at each start.
+        schema = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, described in _docstrings(cls).items():
+            shown = properties[cls.model_fields[name].alias or name]
+            if handler.resolve_ref_schema(shown).get("description") != described:
+                shown["description"] = described
+        return schema

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 import attrs
 from anyio import to_thread
-from dsh_mnemon_core.errors import ConflictError, InputError, LifecycleError, StorageError
+from dsh_mnemon_core.errors import (
+    ConfigurationError,
+    ConflictError,
+    InputError,
+    LifecycleError,
+    StorageError,
+)
 from dsh_mnemon_core.values import FrozenDict, JsonObject, json_equal
 from pydantic import BaseModel
 
@@ -60,7 +66,7 @@ class FileSettings:
         self._file = file
         self._gate = anyio.Lock()
         self._edition = Edition(Stored(), FrozenDict())
-        self._looked_at = Stored()
+        self._looked_at: Stored | None = Stored()
         self._history = History()
         self._base: JsonObject = {}
         self._spaces: dict[str, Namespace] = {}
@@ -94,6 +100,14 @@ class FileSettings:
         """Return the keys of the document that no setting has, with the nearest known ones."""
         whole = self._spaces.get("mnemon")
         return whole.read(self._base, self._edition.user, self.path).unknown if whole else ()
+
+    @property
+    def unknown_keys(self) -> str | None:
+        """Name file and keys in one line for a person; ``None`` when every key is known."""
+        keys = ", ".join(item.named() for item in self.unknown)
+        if not keys:
+            return None
+        return f"{self.path} has keys that no setting has; they are kept and ignored: {keys}"
 
     def close(self) -> None:
         """Refuse all further changes."""
@@ -142,7 +156,9 @@ class FileSettings:
                 raise ConflictError("settings-namespace-taken", f"{ns} is registered already")
             document = with_layer(self._base, ns, base or {})
             reading = read_namespace(schema, ns, document, self._edition.user, self.path)
-            async with admit(reading.value) if admit else nullcontext():
+            async with AsyncExitStack() as stack:
+                if admit is not None:
+                    await self._admit(admit, reading.value, stack)
                 self._base = document
                 self._spaces[ns] = Namespace(ns, schema, admit, reading.value)
         await self._tidy(ns)
@@ -158,10 +174,14 @@ class FileSettings:
             Whether a value changed.
         """
         async with self._gate:
-            if not await to_thread.run_sync(self._file.touched_since, self._looked_at):
+            seen = self._looked_at
+            if seen and not await to_thread.run_sync(self._file.touched_since, seen):
                 return False
-            before = self._edition
+            before, known = self._edition, self.unknown_keys
             await self._take_over()
+            unknown = self.unknown_keys
+            if unknown is not None and unknown != known:
+                _log.warning(unknown)
             changed = not json_equal(self._edition.user, before.user)
         await self._tidy("mnemon")
         return changed
@@ -243,7 +263,18 @@ class FileSettings:
 
         await self._commit(user, write)
 
+    async def _admit(self, admit: Admission[Any], value: BaseModel, stack: AsyncExitStack) -> None:
+        """Have a value judged; what is refused about a setting names the file, as reading does."""
+        try:
+            await stack.enter_async_context(admit(value))
+        except ConfigurationError as error:
+            if not error.code.startswith("setting-"):
+                raise
+            text = f"{self.path}: {error.message}"
+            raise ConfigurationError(error.code, text, details=error.details) from error
+
     async def _observe(self) -> Edition:
+        self._looked_at = None  # what cannot be read is looked at again, until it can
         self._looked_at = stored = await to_thread.run_sync(self._file.read)
         if stored == self._edition.stored:
             return self._edition
@@ -255,7 +286,8 @@ class FileSettings:
             latest = await self._observe()
             await self._commit(latest.user, partial(_as_is, latest.stored))
         except Exception as error:  # an admission may raise anything; the values in force stay
-            _log.warning("settings in %s are not in force: %s", self.path, error)
+            if str(error) != str(self.problem):
+                _log.warning("settings in %s are not in force: %s", self.path, error)
             self.problem = error
 
     async def _commit(self, user: FrozenDict, store: Callable[[], Awaitable[Stored]]) -> None:
@@ -266,7 +298,7 @@ class FileSettings:
         async with AsyncExitStack() as stack:
             for space, value in changed:
                 if space.admit is not None:
-                    await stack.enter_async_context(space.admit(value))
+                    await self._admit(space.admit, value, stack)
             stored = await store()
             with anyio.CancelScope(shield=True):
                 self._serve(Edition(stored, user))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,12 +19,18 @@ from dsh_mnemon_core.files import atomic_write, ensure_directory, storage_error
 from filelock import FileLock, Timeout
 from platformdirs import user_config_path
 
+from dsh_mnemon_host.config import home_directory
+
 __all__ = ("FileMoved", "SettingsFile", "Stamp", "Stored", "settings_path")
 
 SETTINGS_FILE: Final = "settings.yaml"
 _MAX_BYTES: Final = 1_048_576
 _LOCK_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.02
+_FOLDER: Final = "dsh-mnemon"
+
+_AT_ONCE: Final[int] = getattr(os, "O_NONBLOCK", 0)
+"""Opens a pipe without waiting for the other end."""
 
 
 def settings_path(profile: Path | None = None) -> Path:
@@ -30,10 +38,18 @@ def settings_path(profile: Path | None = None) -> Path:
 
     Args:
         profile: The profile that was named; ``None`` for the shipped one.
+
+    Raises:
+        ConfigurationError: ``home-missing``.
     """
     if profile is not None:
         return profile.parent / SETTINGS_FILE
-    return user_config_path("dsh-mnemon") / SETTINGS_FILE
+    elsewhere = os.path.isabs(os.environ.get("XDG_CONFIG_HOME", ""))
+    home = None if elsewhere else home_directory(os.environ)
+    if home is None or sys.platform in ("darwin", "win32"):
+        return user_config_path(_FOLDER) / SETTINGS_FILE
+    # Said here and not left to the library, which knows another home where HOME is of no use.
+    return home / ".config" / _FOLDER / SETTINGS_FILE
 
 
 @attrs.frozen
@@ -91,12 +107,16 @@ class SettingsFile:
         """Read the file.
 
         Raises:
-            ConfigurationError: ``settings-malformed``: more than 1 MiB, or not UTF-8.
+            ConfigurationError: ``settings-malformed``: no file of bytes, more than 1 MiB, or not
+                UTF-8.
             StorageError: ``store-unreadable``.
         """
         try:
-            with self.path.open("rb") as file:
-                data, status = file.read(_MAX_BYTES + 1), os.fstat(file.fileno())
+            with open(self.path, "rb", opener=_open_at_once) as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode):
+                    raise self._malformed("it is no regular file")
+                data = file.read(_MAX_BYTES + 1)
         except FileNotFoundError:
             return Stored()
         except OSError as error:
@@ -170,6 +190,11 @@ class SettingsFile:
             yield lock.release
         finally:
             lock.release()
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open without waiting: nobody can end the wait of a thread for the other end of a pipe."""
+    return os.open(path, flags | _AT_ONCE)
 
 
 def _taken(lock: FileLock, path: Path) -> bool:
