@@ -1,6 +1,7 @@
 """The console script as people and scripts use it: exit codes, JSON, bad input."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
@@ -268,8 +269,6 @@ def test_a_data_directory_that_is_none_is_named(run: Run, environment: dict[str,
 
 
 def test_a_closed_pipe_is_no_traceback(environment: dict[str, str], tmp_path: Path) -> None:
-    import subprocess
-
     command = str(Path(sys.executable).with_name("dsh-mnemon"))
     with subprocess.Popen(
         [command, "status"],
@@ -282,6 +281,26 @@ def test_a_closed_pipe_is_no_traceback(environment: dict[str, str], tmp_path: Pa
         process.stdout.close()
         assert process.stderr is not None
         assert b"Traceback" not in process.stderr.read()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize("command", ["--version", "--help", "status", "status --json"])
+@pytest.mark.parametrize("stdout", [">/dev/full", ">&-"], ids=["full", "closed"])
+def test_a_stdout_that_takes_nothing_is_told_in_one_line(
+    environment: dict[str, str], command: str, stdout: str
+) -> None:
+    script = Path(sys.executable).with_name("dsh-mnemon")
+    done = subprocess.run(
+        ["sh", "-c", f"exec '{script}' {command} {stdout}"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_adopting_a_hand_edit(run: Run, environment: dict[str, str]) -> None:

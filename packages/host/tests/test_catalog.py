@@ -10,7 +10,7 @@ import pytest
 from dsh_mnemon_host.tools.catalog import build_tools
 
 PINNED = Path(__file__).parent / "schema"
-TOOLS = {tool.name: tool for tool in build_tools(None, None, None)}
+TOOLS = {tool.name: tool for tool in build_tools(None, None, None, tuple)}
 
 
 READS = [

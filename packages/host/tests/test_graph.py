@@ -1,5 +1,4 @@
 import pytest
-from dsh_mnemon_core.errors import CompositionRejected
 from dsh_mnemon_core.instant import utc_now
 from dsh_mnemon_core.plugin import Contributions
 from dsh_mnemon_core.runtime import open_runtime
@@ -41,7 +40,7 @@ async def test_scope_carries_the_agent_twice(home, agent):
     assert scope.agent_id == scope.session_id == agent
 
 
-async def test_rejected_candidate_is_taken_down_and_named(home, told, told_rows, source_row):
+async def test_source_that_cannot_be_created_is_left_out_and_named(home, told_rows):
     manifest = SourceManifest(
         type_id="broken",
         package_name="broken",
@@ -51,12 +50,13 @@ async def test_rejected_candidate_is_taken_down_and_named(home, told, told_rows,
     )
     broken = SourceDefinition(manifest=manifest, create=lambda _context: object())
     row = home.row("broken", Contributions(sources=(broken,)))
-    with pytest.raises(CompositionRejected) as caught:
-        async with home.open(*told_rows(), row):
-            pytest.fail("it must not open")
-    assert caught.value.code == "source-runtime-invalid"
-    assert "source:broken" in caught.value.message
-    assert told.disposed == 1
+    async with home.open(*told_rows(), row) as host, host.agent().turn():
+        note, *_ = (await host.graph()).evaluation.diagnostics
+        assert (note.code, note.contribution_instance_key) == (
+            "source-runtime-invalid",
+            "source:broken",
+        )
+        assert host.lifecycle.memory("main").view is not None
 
 
 async def test_nothing_installed_is_incomplete_not_rejected():

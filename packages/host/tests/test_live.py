@@ -65,7 +65,7 @@ async def test_edited_file_applies_to_the_next_turn(home, bench):
     agent = bench.agent("a")
     async with agent.turn() as turn:
         home.settings.write_text("writeEnabled: false\n", encoding="utf-8")
-        assert len(turn.tools) == 17
+        assert {tool.writes for tool in turn.tools} == {False, True}
     async with agent.turn() as turn:
         assert turn.tools
         assert not any(tool.writes for tool in turn.tools)

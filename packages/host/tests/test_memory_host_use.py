@@ -3,7 +3,13 @@
 import anyio
 import pytest
 from dsh_mnemon_core.errors import AuthorityError, CapacityError, TurnError
+from dsh_mnemon_core.profile import Row
 from dsh_mnemon_host.agent_host import HostCapabilities
+
+ROWS = tuple(
+    Row(id=f"mnemon-{name.replace('_', '-')}", module=f"dsh_mnemon_{name}")
+    for name in ("source_runtime", "source_documents", "strategy_default_three_tier")
+)
 
 ADD = {"action": "add", "target": "memory", "content": "Build with nox"}
 
@@ -103,6 +109,30 @@ async def test_tools_are_published_anew_only_when_they_change(home, told_rows):
         assert harness.lists[3:] == [None]
         await host.settings.mutate("mnemon", put("writeEnabled", False))
         assert len(harness.lists) == 4
+
+
+@pytest.mark.requirement("host:tools:mounted")
+async def test_tools_of_a_source_that_is_not_there_are_not_published(home):
+    async with home.open(*ROWS) as host:
+        harness = Harness()
+        host.attach(harness)
+        first = harness.lists[0]
+        assert {"mnemon_runtime_memory", "mnemon_document_search", "mnemon_status"} < set(first)
+        assert not {"mnemon_recall", "mnemon_remember", "mnemon_memory_bodies"} & set(first)
+        off = {"mnemon-source-documents": {"enabled": False}}
+        await host.settings.mutate("mnemon", put("memoryView.entries", off))
+        assert [name for name in first if "document" not in name] == list(harness.lists[1])
+        await host.settings.mutate("mnemon", [{"op": "unset", "path": ["memoryView"]}])
+        assert harness.lists[2] == first
+
+
+@pytest.mark.requirement("host:tools:mounted")
+async def test_tools_of_a_source_that_failed_say_that_it_offers_nothing(home):
+    failing = Row(id="mnemon-source-memory-spaces", module="dsh_mnemon_source_memory_spaces")
+    async with home.open(*ROWS, failing) as host, host.agent().turn() as turn:
+        with pytest.raises(AuthorityError) as caught:
+            await turn.call("mnemon_recall", {"query": "x"})
+        assert caught.value.code == "route-unavailable"
 
 
 async def test_attaching_adopts_live_agents_and_detaching_lets_them_go(home, told_rows):

@@ -134,6 +134,14 @@ def test_a_wrong_name_gets_the_nearest_known_one(arguments, hint):
     assert hint in refused(arguments).message
 
 
+@pytest.mark.requirement("host:tools:proposed")
+@pytest.mark.parametrize("key", ["oldTex", "oldtext", "old_txt"])
+def test_a_wrong_name_gets_the_published_spelling_only(key):
+    message = refused({"name": "n", key: "x"}).message
+    assert "did you mean 'old_text'" in message
+    assert "oldText" not in message.replace(key, "")
+
+
 def test_both_spellings_are_read_and_reported_as_one():
     assert read(oldText="x") == read(old_text="x") == {"old_text": "x"}
     assert refused({"name": "n", "oldText": 7}).details == {"field": "old_text"}

@@ -1,5 +1,6 @@
 """``mnemon_runtime_memory``: what is sent, what is answered, what is refused."""
 
+import attrs
 import pytest
 from dsh_mnemon_core.errors import AuthorityError, ConflictError, InputError
 from dsh_mnemon_core.evidence import Receipt
@@ -124,6 +125,8 @@ async def test_text_passes_literally(home, text):
 async def test_without_an_offer_it_says_so(home, told_rows):
     rows = told_rows(source={"type_id": "notes"})
     async with home.open(*rows) as host, host.agent().turn() as turn:
+        # It is not published here, but may have been before its Source was switched off.
+        turn = attrs.evolve(turn, tools=host._every_tool)
         with pytest.raises(AuthorityError) as caught:
             await call(turn, **ADD)
         assert caught.value.code == "action-unavailable"

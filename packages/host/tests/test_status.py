@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 import pytest
+from dsh_mnemon_core.errors import CompositionRejected
 
 
 async def status(host):
@@ -103,3 +104,28 @@ async def test_writes_are_off_when_either_configuration_says_so(home, told_rows)
                 "mnemon", [{"op": "set", "path": ["writeEnabled"], "value": value}]
             )
             assert (await turn.call("mnemon_status", {}))["writeEnabled"] is value
+
+
+@pytest.mark.requirement("host:status:truth")
+async def test_settings_that_are_not_in_force_are_unhealthy_until_they_are_mended(home):
+    async with home.open(settings="timeoutMs: 5000\n") as host:
+        for broken in ("timeoutMs: [", "timeoutMs: much", b"\xff"):
+            data = broken if isinstance(broken, bytes) else broken.encode()
+            home.settings.write_bytes(data)
+            await host.settings.refresh()
+            found = await status(host)
+            assert found["healthy"] is False
+            assert found["error"].startswith("what settings.yaml says now is not in force: ")
+            assert str(home.settings.parent) not in found["error"]
+        home.settings.write_text("timeoutMs: 6000\n", encoding="utf-8")
+        await host.settings.refresh()
+        assert (await status(host))["healthy"] is True
+
+
+@pytest.mark.requirement("host:status:truth")
+async def test_choices_that_were_not_restored_are_unhealthy(home):
+    async with home.open() as host:
+        host._opening.problem = CompositionRejected("dependency-unavailable", "needy lacks a part.")
+        found = await status(host)
+    assert found["healthy"] is False
+    assert found["error"] == "what settings.yaml says now is not in force: needy lacks a part"

@@ -172,6 +172,8 @@ class ToolSpec:
         handler: Takes the arguments as the client sent them and answers a JSON object.
         hints: Safety hints for clients.
         writes: Whether ``writeEnabled=false`` removes it (D49).
+        source_type: Type of the Source it serves; where none is installed, it is not published.
+            ``None`` when it serves them all.
     """
 
     name: str
@@ -180,6 +182,7 @@ class ToolSpec:
     handler: Callable[[Mapping[str, Any], ToolContext], Awaitable[dict[str, Any]]]
     hints: ToolHints
     writes: bool = False
+    source_type: str | None = None
 
 
 class HostEvents(Protocol):

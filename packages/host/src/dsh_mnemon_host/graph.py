@@ -115,6 +115,7 @@ def _options(
     return GenerationOptions(
         strategy_type_id=config.strategy_type_id,
         strategy_fallback="sole-strategy",
+        source_fallback="leave-out",
         source_timeout_ms=config.config.timeout_ms,
         source_configuration=configuration,
         source_capabilities=ceiling,

@@ -21,8 +21,14 @@ from dsh_mnemon_core.runtime import open_runtime
 from pydantic import BaseModel
 
 from dsh_mnemon_host.agent_host import AgentHost, AgentRef, Disposer, ToolSpec
-from dsh_mnemon_host.composition.choices import ChosenRows
-from dsh_mnemon_host.config import HostConfig, MemoryView, ResolvedConfig, absolute
+from dsh_mnemon_host.composition.choices import ChosenRows, switched_on
+from dsh_mnemon_host.config import (
+    HostConfig,
+    MemoryView,
+    ResolvedConfig,
+    absolute,
+    home_directory,
+)
 from dsh_mnemon_host.executions import Execution, MemoryExecutions
 from dsh_mnemon_host.graph import RuntimeGraph
 from dsh_mnemon_host.harness.loop import LoopAgent, LoopHarness
@@ -76,7 +82,7 @@ class MemoryHost:
         self.lifecycle = Lifecycle(live, self.executions, settings)
         self._actions = Actions(RuntimeWriter(), lambda: live.config, self.now)
         self._documents = DocumentWork()
-        self.people = People(live, self._actions, self._documents, self.workspace)
+        self.people = People(live, self._actions, self._documents, self.workspace, settings.path)
         self._attached: dict[AgentHost, _Attached] = {}
         self._loop: LoopHarness | None = None
 
@@ -101,11 +107,11 @@ class MemoryHost:
             settings: The user's settings file; the platform's configuration folder when absent.
             overrides: Settings that win over the profile's, camelCase; the user's still win.
             env: Environment; the process's when absent.
-            home: Home directory; the user's when absent.
+            home: Home directory; the user's when absent, which is looked for only where needed.
             now: Clock in UTC.
 
         Raises:
-            ConfigurationError: The profile or the settings cannot be read.
+            ConfigurationError: The profile or the settings cannot be read; ``home-missing``.
             CompositionRejected: The profile's plugins do not fit together.
             StorageError: The settings file cannot be read.
         """
@@ -126,7 +132,7 @@ class MemoryHost:
                     runtime=runtime,
                     workspace=place,
                     env=os.environ if env is None else env,
-                    home=home or Path.home(),
+                    home=partial(home_directory, os.environ) if home is None else lambda: home,
                     now=now,
                     tasks=tasks,
                     rows=ChosenRows(mounted, rows.rows),
@@ -160,19 +166,43 @@ class MemoryHost:
         return self._opening.resolved(value)
 
     def tools(self) -> tuple[ToolSpec, ...]:
-        """Return the tools of the configuration in force; write tools only while writes are on.
+        """Return the tools of the composition in force; write tools only while writes are on.
 
-        A tool that was published earlier refuses by itself when it is called later (D49).
+        What serves a Source that is not there would only cost a model attention; that of one that
+        has failed says so. A tool that was published earlier refuses by itself when it is called
+        later (D49).
         """
         writes = self.live.config.config.write_enabled
-        return tuple(tool for tool in self._every_tool if writes or not tool.writes)
+        sources = self.runtime.snapshot.sources
+        installed = {None, *(source.definition.manifest.type_id for source in sources)}
+        return tuple(
+            tool
+            for tool in self._every_tool
+            if (writes or not tool.writes)
+            and (
+                tool.source_type in installed
+                or switched_on(self.rows.current, str(tool.source_type))
+            )
+        )
 
     @cached_property
     def _every_tool(self) -> tuple[ToolSpec, ...]:
         # Imported here: a command that calls no tool should not pay for their models.
         from dsh_mnemon_host.tools.catalog import build_tools
 
-        return build_tools(self.pinned, self._actions, self._documents)
+        return build_tools(self.pinned, self._actions, self._documents, self._not_in_force)
+
+    def _not_in_force(self) -> tuple[str, ...]:
+        """Say which settings that were made are not in force; the file's folder is left out."""
+        path = self.settings.path
+        problems = (self.settings.problem, self.choices_problem)
+        return tuple(
+            f"what {path.name} says now is not in force: {problem}".rstrip(".").replace(
+                str(path), path.name
+            )
+            for problem in problems
+            if problem is not None
+        )
 
     def pinned(self, agent: AgentRef) -> Execution:
         """Return the execution of an Agent's own open turn.

@@ -30,7 +30,7 @@ class Opening:
         runtime: The memory runtime.
         workspace: Absolute default workspace.
         env: The environment that settings are resolved with.
-        home: The home directory that they are resolved with.
+        home: Returns the home directory that they are resolved with, where they need one.
         now: Clock in UTC.
         tasks: Where graphs that are let go are closed.
         rows: The rows of the profile under the choices in force.
@@ -40,7 +40,7 @@ class Opening:
     runtime: MemoryRuntime
     workspace: str
     env: Mapping[str, str]
-    home: Path
+    home: Callable[[], Path]
     now: Callable[[], datetime]
     tasks: TaskGroup
     rows: ChosenRows

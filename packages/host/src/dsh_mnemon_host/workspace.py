@@ -7,11 +7,17 @@ import hashlib
 import os
 from pathlib import Path
 
-from dsh_mnemon_core.errors import InputError, StorageError
+from dsh_mnemon_core.errors import ConfigurationError, InputError, StorageError
 
 from dsh_mnemon_host.config import absolute
 
-__all__ = ("canonical_workspace", "is_worktree", "read_workspace", "workspace_id")
+__all__ = (
+    "canonical_workspace",
+    "check_workspace",
+    "is_worktree",
+    "read_workspace",
+    "workspace_id",
+)
 
 
 def read_workspace(path: str) -> Path:
@@ -60,6 +66,24 @@ def canonical_workspace(path: str) -> Path:
     if missing and not real.is_dir():
         raise _unreadable(path, errno.ENOTDIR)
     return real.joinpath(*reversed(missing))
+
+
+def check_workspace(path: Path) -> None:
+    """Make sure that a workspace somebody named is a directory.
+
+    Args:
+        path: The path; a relative one starts at the process's directory.
+
+    Raises:
+        ConfigurationError: ``workspace-missing``.
+        StorageError: ``workspace-unreadable``, as `canonical_workspace`.
+    """
+    try:
+        there = path.is_dir()
+    except OSError as error:
+        raise _unreadable(str(path), error.errno or 0) from error
+    if not there:
+        raise ConfigurationError("workspace-missing", f"{path} is not a directory")
 
 
 def _unreadable(path: str, number: int) -> StorageError:

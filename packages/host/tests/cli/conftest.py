@@ -109,3 +109,32 @@ def space(whole):
     """The same, with one Memory Space that is called Project."""
     whole("spaces", "create", "Project")
     return whole
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Write a file that is imported: a text, or JSON."""
+
+    def write(value, name="draft.json"):
+        path = tmp_path / name
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def notes(tmp_path):
+    """A folder with front matter, a file that is empty and one that is not UTF-8."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("words", encoding="utf-8")
+    (folder / "bad.md").write_bytes(b"\xff")
+    (folder / "empty.md").write_text("\n", encoding="utf-8")
+    (folder / "odd.md").write_text("---\ntitle: a: b\n---\nkept", encoding="utf-8")
+    (folder / "people.md").write_text(
+        "---\ntitle: People\ntags: [team, people]\ndate: 2026-03-01\nauthor: me\n---\nAnna",
+        encoding="utf-8",
+    )
+    return folder

@@ -52,6 +52,25 @@ def test_a_workspace_that_is_no_folder_is_refused(shell, tmp_path):
     assert not shell.data.exists()
 
 
+@pytest.mark.requirement("host:cli:streams")
+def test_a_workspace_that_cannot_be_looked_at_is_named(shell):
+    error = shell.json("status", "--workspace", "a" * 300, code=1)["error"]
+    assert error["code"] == "workspace-unreadable"
+    assert error["details"] == {"workspace": "a" * 300, "reason": "ENAMETOOLONG"}
+    assert "a" * 300 in error["message"]
+
+
+@pytest.mark.requirement("host:layout:home")
+@pytest.mark.parametrize("how", ["option", "variable"])
+def test_a_profile_at_home_needs_a_home(shell, monkeypatch, how):
+    monkeypatch.setenv("HOME", "rel")
+    options = ("--profile", "~/mine.yaml") if how == "option" else ()
+    if how == "variable":
+        monkeypatch.setenv("MNEMON_PROFILE", "~/mine.yaml")
+    assert shell.json("status", *options, code=1)["error"]["code"] == "home-missing"
+    assert not (shell.folder / "rel").exists()
+
+
 def test_a_plugin_that_prints_while_it_loads_does_not_spoil_the_document(
     shell, tmp_path, monkeypatch
 ):

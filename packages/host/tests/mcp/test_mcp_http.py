@@ -114,6 +114,15 @@ async def test_second_signal_does_not_wait(bench):
     assert bench.store.notes == []
 
 
+async def test_the_first_signal_is_passed_on_once(bench):
+    told = []
+    telling = {"on_stopping": lambda: told.append(1)}
+    async with anyio.create_task_group() as tasks, Server(bench, tasks, **telling):
+        assert told == []
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert told == [1]
+
+
 async def test_nobody_need_ask_when_it_is_ready(bench):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -195,6 +204,7 @@ async def test_health_tells_no_secret(bench):
         ({"Origin": "http://localhost:9"}, 403),
         ({"Origin": "http://127.0.0.1:8"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Origin": "http://["}, 403),
     ],
 )
 async def test_names_and_origins_on_loopback(bench, headers, status):
@@ -214,6 +224,8 @@ async def test_names_and_origins_on_loopback(bench, headers, status):
         ({}, 401),
         ({"Authorization": "Bearer secret", "Origin": "http://evil.example"}, 403),
         ({"Authorization": "Bearer secret", "Origin": "http://memory.example"}, 404),
+        ({"Authorization": "Bearer secret", "Origin": "http://["}, 403),
+        ({"Origin": "http://["}, 403),
     ],
 )
 async def test_token_beyond_loopback(bench, headers, status):

@@ -46,6 +46,16 @@ async def test_client_without_roots_gets_the_hosts_workspace(bench, mode):
 
 
 @both_eras
+async def test_a_root_that_cannot_be_used_costs_no_memory(bench, mode):
+    roots = answering(f"file:///{'x' * 5000}")
+    async with bench.client(mode, list_roots_callback=roots) as client:
+        shown = (await client.call_tool("mnemon_context")).structured_content
+    assert shown["workspace"] == str(bench.folder)
+    assert "view" in shown
+    assert "problem" not in shown
+
+
+@both_eras
 async def test_client_with_no_root_gets_the_hosts_workspace(bench, mode):
     async with bench.client(mode, list_roots_callback=answering()) as client:
         assert await workspace(client) == str(bench.folder)
@@ -112,6 +122,10 @@ async def test_answer_of_another_kind_counts_as_no_root(bench):
         (["file://far.example/a", "file:///b"], "/b"),
         (["file:///%00", "file:///b/../c"], "/c"),
         (["file:///%FF"], "/\ufffd"),
+        ([f"file:///{'x' * 5000}", "file:///b"], "/b"),
+        ([f"file://{'/x' * 2010}", "file:///b"], "/b"),
+        (["file:///dev/null/x", "file:///b"], "/b"),
+        ([f"file:///{'x' * 5000}"], None),
         ([], None),
     ],
 )

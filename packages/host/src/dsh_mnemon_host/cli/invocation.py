@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager, redirect_stdout
+from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import anyio
 import attrs
+from anyio import to_thread
 from cyclopts import Parameter
-from dsh_mnemon_core.errors import ConfigurationError
+from dsh_mnemon_core.errors import AuthorityError, ConfigurationError
+
+from dsh_mnemon_host.cli.output import print_warning
+from dsh_mnemon_host.cli.streams import reserved_stdout
 
 if TYPE_CHECKING:
     from dsh_mnemon_host.memory_host import MemoryHost
@@ -54,9 +56,14 @@ def profile_path(common: Place) -> tuple[Path, bool]:
     """Return the profile in force and whether it was named (D33).
 
     Raises:
-        ConfigurationError: ``profile-required`` when no distribution supplied a default.
+        ConfigurationError: ``profile-required`` when no distribution supplied a default;
+            ``home-missing``.
     """
+    from dsh_mnemon_host.config import at_home, expand, home_directory
+
     named = str(common.profile or os.environ.get("MNEMON_PROFILE", "").strip())
+    if at_home(named):
+        return expand(named, str(home_directory(os.environ))), True
     if named:
         return Path(os.path.expanduser(named)), True
     default = DEFAULT_PROFILE.get()
@@ -68,26 +75,53 @@ def profile_path(common: Place) -> tuple[Path, bool]:
 
 
 @asynccontextmanager
-async def open_host(common: Place) -> AsyncGenerator[MemoryHost]:
-    """Open the Host that the options describe.
+async def open_host(common: Place, *, reports: bool = False) -> AsyncGenerator[MemoryHost]:
+    """Open the Host that the options describe; while it is open, stdout is kept for the answer.
+
+    Args:
+        common: The options.
+        reports: Whether the command itself reports settings that nobody knows; else they are
+            named on stderr.
 
     Raises:
-        ConfigurationError: ``workspace-missing`` when the named workspace is no directory.
+        ConfigurationError: ``workspace-missing`` when the named workspace is no directory;
+            ``profile-required``, ``home-missing``.
+        StorageError: ``workspace-unreadable``.
     """
     from dsh_mnemon_host.memory_host import MemoryHost
     from dsh_mnemon_host.settings import settings_path
+    from dsh_mnemon_host.workspace import check_workspace
 
     path, named = profile_path(common)
     workspace = common.workspace
-    if workspace is not None and not await anyio.Path(workspace).is_dir():
-        raise ConfigurationError("workspace-missing", f"{workspace} is not a directory")
+    if workspace is not None:
+        await to_thread.run_sync(check_workspace, workspace)
     opening = MemoryHost.open(
         profile=path,
         workspace=workspace,
         settings=settings_path(path if named else None),
     )
     async with AsyncExitStack() as stack:
-        # A plugin that prints while it loads must not mix into a protocol or a JSON document.
-        with redirect_stdout(sys.stderr):
-            host = await stack.enter_async_context(opening)
-        yield host
+        stack.enter_context(reserved_stdout())
+        host = await stack.enter_async_context(opening)
+        unknown = None if reports else host.settings.unknown_keys
+        if unknown is not None:
+            print_warning(unknown)
+        try:
+            yield host
+        except AuthorityError as error:
+            text = _switched_off(error, host)
+            if text is None:
+                raise
+            raise AuthorityError(error.code, text, details=error.details) from error
+
+
+def _switched_off(error: AuthorityError, host: MemoryHost) -> str | None:
+    """Tell a Source that is switched off from one that is not there."""
+    from dsh_mnemon_host.composition.choices import switched_off
+
+    type_id = error.details.get("sourceTypeId")
+    entry = switched_off(host.rows.current, type_id) if type_id else None
+    if entry is None:
+        return None
+    return f"{entry} is switched off; `dsh-mnemon compose enable {entry}` switches it on"

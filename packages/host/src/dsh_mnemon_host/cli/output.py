@@ -10,7 +10,21 @@ from typing import Any
 
 from dsh_mnemon_core.errors import MnemonError
 
-__all__ = ("print_document", "print_error", "print_json", "print_text")
+from dsh_mnemon_host.cli.streams import answers
+
+__all__ = (
+    "Unwritable",
+    "print_document",
+    "print_error",
+    "print_json",
+    "print_question",
+    "print_text",
+    "print_warning",
+)
+
+
+class Unwritable(Exception):
+    """Raised when an answer cannot be written; says what the system says about it."""
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -22,7 +36,12 @@ def print_text(text: str) -> None:
     Control characters, which could command a terminal, are shown as ``\x1b``; what the encoding
     lacks is escaped. The JSON forms hold every text exactly.
     """
-    _write(sys.stdout, _CONTROL.sub(_shown, text) + "\n")
+    _write(answers(), _CONTROL.sub(_shown, text) + "\n")
+
+
+def print_question(text: str) -> None:
+    """Write text to stdout, as `print_text` does, and stay on its line for the reply."""
+    _write(answers(), _CONTROL.sub(_shown, text))
 
 
 def print_json(value: Any) -> None:
@@ -35,7 +54,7 @@ def print_document(text: str) -> None:
 
     What the encoding lacks is written as ``\u00ef``, so that it stays the same JSON.
     """
-    _write(sys.stdout, text, errors=_AS_JSON)
+    _write(answers(), text, errors=_AS_JSON)
 
 
 def _shown(control: re.Match[str]) -> str:
@@ -53,6 +72,11 @@ def print_error(error: MnemonError, *, as_json: bool) -> None:
         _write(sys.stderr, _CONTROL.sub(_shown, text) + "\n")
 
 
+def print_warning(text: str) -> None:
+    """Write a line to stderr, which no JSON document is written to."""
+    _write(sys.stderr, _CONTROL.sub(_shown, f"warning: {text}") + "\n")
+
+
 _AS_JSON = "dsh-mnemon.json"
 
 
@@ -68,5 +92,10 @@ codecs.register_error(_AS_JSON, _escaped)
 
 def _write(stream: Any, text: str, errors: str = "backslashreplace") -> None:
     encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, errors).decode(encoding))
-    stream.flush()
+    try:
+        stream.write(text.encode(encoding, errors).decode(encoding))
+        stream.flush()
+    except BrokenPipeError:
+        raise  # the reader had enough; that is no failure to tell
+    except OSError as error:
+        raise Unwritable(error.strerror or str(error)) from error

@@ -9,7 +9,6 @@ from typing import Any, Final
 import anyio
 import attrs
 from dsh_mnemon_core.errors import InputError, LifecycleError, MnemonError
-from dsh_mnemon_core.wire import nearest
 
 from dsh_mnemon_host.agent_host import (
     Disposer,
@@ -21,6 +20,7 @@ from dsh_mnemon_host.agent_host import (
     ToolContext,
     ToolSpec,
 )
+from dsh_mnemon_host.tools.naming import unknown_tool
 
 __all__ = ("LoopAgent", "LoopHarness", "LoopTurn")
 
@@ -56,10 +56,10 @@ class LoopTurn:
             InputError: ``tool-unknown`` or ``input-invalid``.
             MnemonError: What the tool refuses; show its message to the model.
         """
-        by_name = {tool.name: tool for tool in self.tools}
-        if name not in by_name:
-            raise InputError("tool-unknown", f"there is no tool {name!r}{nearest(name, by_name)}")
-        return await by_name[name].handler(arguments, ToolContext(agent=self._agent))
+        tool = next((tool for tool in self.tools if tool.name == name), None)
+        if tool is None:
+            raise unknown_tool(name, self.tools)
+        return await tool.handler(arguments, ToolContext(agent=self._agent))
 
 
 class LoopAgent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -10,6 +10,7 @@ import attrs
 from pydantic import BaseModel
 
 from dsh_mnemon_host.agent_host import AgentRef, ToolContext, ToolHints, ToolSpec
+from dsh_mnemon_host.bindings import ACTIONS, ROUTES
 from dsh_mnemon_host.executions import Execution
 from dsh_mnemon_host.tools import (
     document_manage,
@@ -40,14 +41,23 @@ _CHANGES: Final = ToolHints(read_only=False, destructive=True)
 
 
 @attrs.frozen
+class _Means:
+    """What tools work with; see `build_tools`."""
+
+    actions: Actions
+    documents: DocumentWork
+    problems: Callable[[], Sequence[str]]
+
+
+@attrs.frozen
 class _Row:
-    """One tool; ``bind`` returns what runs it, given what changes memory."""
+    """One tool; ``bind`` returns what runs it, given what it works with."""
 
     name: str
     description: str
     model: type[BaseModel]
     hints: ToolHints
-    bind: Callable[[Actions, DocumentWork], Callable[[Execution, Any], Answer]]
+    bind: Callable[[_Means], Callable[[Execution, Any], Answer]]
 
 
 def _reads(
@@ -57,7 +67,7 @@ def _reads(
     run: Callable[[Execution, M], Answer],
     hints: ToolHints = _READS,
 ) -> _Row:
-    return _Row(name, description, model, hints, lambda _actions, _work: run)
+    return _Row(name, description, model, hints, lambda _means: run)
 
 
 def _acts(
@@ -67,7 +77,7 @@ def _acts(
     run: Callable[[Actions, Execution, M], Answer],
     hints: ToolHints = _ADDS,
 ) -> _Row:
-    return _Row(name, description, model, hints, lambda actions, _work: partial(run, actions))
+    return _Row(name, description, model, hints, lambda means: partial(run, means.actions))
 
 
 def _manages(
@@ -77,8 +87,27 @@ def _manages(
     run: Callable[[DocumentWork, Actions, Execution, M], Answer],
     hints: ToolHints = _CHANGES,
 ) -> _Row:
-    return _Row(name, description, model, hints, lambda actions, work: partial(run, work, actions))
+    return _Row(
+        name,
+        description,
+        model,
+        hints,
+        lambda means: partial(run, means.documents, means.actions),
+    )
 
+
+def _read_status(means: _Means) -> Callable[[Execution, Any], Answer]:
+    return partial(status.read_status, means.actions, means.problems)
+
+
+_FOR_ALL: Final = ("mnemon_status", "mnemon_view_route", "mnemon_view_action")
+_SERVES: Final = {
+    tool: named.type_id
+    for named in (*ROUTES, *ACTIONS)
+    for tool in named.tools.split(" / ")
+    if tool not in _FOR_ALL
+}
+"""Type of the Source that a tool serves."""
 
 # One row a tool, whatever its length: this is a table.
 # fmt: off
@@ -91,8 +120,7 @@ _TOOLS: Final = (
            documents.read_document, _READS_AGAIN),
     _reads("mnemon_memory_bodies", spaces.BODIES_DESCRIPTION, spaces.BodiesInput,
            spaces.list_spaces, _READS_AGAIN),
-    _acts("mnemon_status", status.DESCRIPTION, status.StatusInput,
-          status.read_status, _READS_AGAIN),
+    _Row("mnemon_status", status.DESCRIPTION, status.StatusInput, _READS_AGAIN, _read_status),
     _reads("mnemon_view_route", generic.ROUTE_DESCRIPTION, generic.ViewRouteInput,
            generic.read_route),
     _acts("mnemon_runtime_memory", runtime_memory.DESCRIPTION, runtime_memory.RuntimeMemoryInput,
@@ -119,7 +147,10 @@ _TOOLS: Final = (
 
 
 def build_tools(
-    pinned: Pinned, actions: Actions, documents_work: DocumentWork
+    pinned: Pinned,
+    actions: Actions,
+    documents_work: DocumentWork,
+    problems: Callable[[], Sequence[str]],
 ) -> tuple[ToolSpec, ...]:
     """Return every tool, read tools first.
 
@@ -127,8 +158,10 @@ def build_tools(
         pinned: Returns the execution pinned to an Agent's own turn, or raises `TurnError`.
         actions: Executes offered actions; it refuses by itself while writes are off.
         documents_work: Runs what a change of a document may need around it.
+        problems: Says which settings that were made are not in force, and why.
     """
-    return tuple(_tool(row, row.bind(actions, documents_work), pinned) for row in _TOOLS)
+    means = _Means(actions, documents_work, problems)
+    return tuple(_tool(row, row.bind(means), pinned) for row in _TOOLS)
 
 
 def _tool(row: _Row, run: Callable[[Execution, Any], Answer], pinned: Pinned) -> ToolSpec:
@@ -142,4 +175,5 @@ def _tool(row: _Row, run: Callable[[Execution, Any], Answer], pinned: Pinned) ->
         handler=handle,
         hints=row.hints,
         writes=not row.hints.read_only,
+        source_type=_SERVES.get(row.name),
     )

@@ -73,17 +73,25 @@ async def act(
 
     Raises:
         AuthorityError: ``writes-disabled``, ``action-unavailable``.
-        SourceFault: ``write-failed``: the Receipt says that nothing was done.
+        SourceFault: The Receipt says that nothing was done; the code is the one of the refusal in
+            it, else ``write-failed``.
         MnemonError: What the Source or its workflow refuses.
     """
     actions.check_writable(execution)
     receipt = await actions.execute(execution, offer_of(execution, named).id, dict(input))
     if receipt.completion == "failed":
         # An answer that looks like any other would be taken for a memory that is kept.
-        result = receipt_result(receipt)
-        why = str(result.get("error") or result.get("message") or "it did not say why")
-        raise SourceFault("write-failed", f"nothing was changed: {why}", details=result)
+        raise _refusal(receipt_result(receipt))
     return receipt
+
+
+def _refusal(result: dict[str, Any]) -> SourceFault:
+    """Return why a write failed: a Source says so as ``{code, message}``, or as text."""
+    said = result.get("error") or result.get("message")
+    fault = _object(said)
+    why = fault.get("message", "it did not say why") if fault else said or "it did not say why"
+    code = str(fault.get("code", "write-failed"))
+    return SourceFault(code, f"nothing was changed: {why}", details=result)
 
 
 def receipt_result(receipt: Receipt) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def read_arguments(model: type[M], arguments: object, tool: str) -> M:
         if key not in names:
             raise InputError(
                 "input-invalid",
-                f"{tool} has no field {key!r}{nearest(key, names)}; "
+                f"{tool} has no field {key!r}{nearest(key, schema['properties'])}; "
                 f"it takes {', '.join(schema['properties']) or 'no arguments'}",
                 details={"field": key},
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -41,17 +41,25 @@ class StatusInput(BaseModel):
 
 
 async def read_status(
-    actions: Actions, execution: Execution, _arguments: StatusInput
+    actions: Actions,
+    problems: Callable[[], Sequence[str]],
+    execution: Execution,
+    _arguments: StatusInput,
 ) -> dict[str, Any]:
     """Summarize the Sources as they are now, and what the pinned View had to do without.
+
+    Args:
+        actions: Tells whether writes are on.
+        problems: Says which settings that were made are not in force, and why.
+        execution: The open turn.
 
     Returns:
         ``{healthy, error?, version, commandFound, writeEnabled, memorySpaces, providers,
         omittedProviderCount, aggregate?, sources: [{source, available, reason?}]}``. The counts are
         those of the Memory Spaces, zero without such a Source; ``commandFound`` says whether there
-        is a native engine; ``healthy`` whether every installed Source is available, now and in the
-        View, and every Memory Space that was asked answers. A Provider that is not installed is
-        no fault (D27).
+        is a native engine; ``healthy`` whether the settings are in force, every installed Source is
+        available, now and in the View, and every Memory Space that was asked answers. A Provider
+        that is not installed is no fault (D27).
     """
     view = execution.context.view
     revisions: Mapping[str, str] = view.consistency.source_revisions
@@ -64,7 +72,7 @@ async def read_status(
     sources = [_source(key, revision, now.get(key)) for key, revision in revisions.items()]
     silent = [f"{item['source']} is unavailable" for item in sources if not item["available"]]
     spaces = await _spaces(execution)
-    error = "; ".join((*failure, *outages, *silent, *_faults(spaces)))
+    error = "; ".join((*problems(), *failure, *outages, *silent, *_faults(spaces)))
     return {
         "healthy": not error,
         **({"error": error[:_ERROR_LIMIT]} if error else {}),

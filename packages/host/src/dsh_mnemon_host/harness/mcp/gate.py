@@ -120,4 +120,9 @@ class Gate:
 def _same_origin(request: Request) -> bool:
     """Tell whether a request comes from no web page, or from one of this very server."""
     origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
+    if origin is None:
+        return True
+    try:
+        return urlsplit(origin).netloc == request.headers.get("host", "")
+    except ValueError:
+        return False  # no browser writes such an address

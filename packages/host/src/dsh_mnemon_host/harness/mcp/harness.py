@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
-from dsh_mnemon_core.errors import InputError, LifecycleError, MnemonError
-from dsh_mnemon_core.wire import nearest
+from dsh_mnemon_core.errors import LifecycleError, MnemonError
 
 from dsh_mnemon_host.agent_host import (
     Disposer,
@@ -21,6 +20,7 @@ from dsh_mnemon_host.executions import Execution
 from dsh_mnemon_host.harness.mcp.own_tools import OWN_TOOLS
 from dsh_mnemon_host.harness.mcp.session import McpSession, Sleep
 from dsh_mnemon_host.memory_host import MemoryHost
+from dsh_mnemon_host.tools.naming import unknown_tool
 from dsh_mnemon_host.turn.context_report import ContextReport, context_report
 
 __all__ = ("McpHarness",)
@@ -132,8 +132,7 @@ class McpHarness:
         """
         tool = self._known.get(name)
         if tool is None:
-            names = [*(own.name for own in OWN_TOOLS), *self._known]
-            raise InputError("tool-unknown", f"there is no tool {name!r}{nearest(name, names)}")
+            raise unknown_tool(name, (*OWN_TOOLS, *self._published.values()))
         await self.host.settings.refresh()
         async with session.call():
             problem = self._events.problem(session.id)

@@ -99,6 +99,7 @@ async def serve_http(
     *,
     workspace: str | None = None,
     on_ready: Callable[[str], None] | None = None,
+    on_stopping: Callable[[], None] | None = None,
 ) -> None:
     """Serve MCP over HTTP until SIGINT or SIGTERM; calls in progress may finish first.
 
@@ -110,6 +111,7 @@ async def serve_http(
         workspace: As for `http_app`.
         on_ready: Called once with the address of the endpoint, such as
             ``http://127.0.0.1:8765/mcp``, when it answers.
+        on_stopping: Called once, in a signal handler, when a signal asks it to stop.
 
     Raises:
         ConfigurationError: ``token-required``, ``token-invalid``, ``address-unavailable``.
@@ -128,7 +130,7 @@ async def serve_http(
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
     with listener:
-        await _HttpServer(config, address, on_ready).serve(sockets=[listener])
+        await _HttpServer(config, address, on_ready, on_stopping).serve(sockets=[listener])
 
 
 def _listen(bind: str, port: int) -> socket.socket:
@@ -149,11 +151,16 @@ class _HttpServer(uvicorn.Server):
     """A server that says when it is ready, and leaves the process alive once it has stopped."""
 
     def __init__(
-        self, config: uvicorn.Config, address: str, on_ready: Callable[[str], None] | None
+        self,
+        config: uvicorn.Config,
+        address: str,
+        on_ready: Callable[[str], None] | None,
+        on_stopping: Callable[[], None] | None,
     ) -> None:
         super().__init__(config)
         self._address = address
         self._on_ready = on_ready
+        self._on_stopping = on_stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -168,4 +175,6 @@ class _HttpServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop; a second signal does not wait. The base class would raise the signal again."""
         self.force_exit = self.should_exit
+        if self._on_stopping is not None and not self.should_exit:
+            self._on_stopping()
         self.should_exit = True

@@ -8,7 +8,10 @@ from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from dsh_mnemon_core.errors import InputError
+from anyio import to_thread
+from dsh_mnemon_core.checks import truncate
+from dsh_mnemon_core.errors import MnemonError
+from dsh_mnemon_core.scope import OperationScope
 from mcp import types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
@@ -16,7 +19,7 @@ from pydantic import ValidationError
 
 from dsh_mnemon_host.harness.mcp.serving import Request, is_modern
 from dsh_mnemon_host.harness.mcp.session import McpSession
-from dsh_mnemon_host.workspace import read_workspace
+from dsh_mnemon_host.workspace import canonical_workspace, read_workspace
 
 __all__ = ("first_root", "place")
 
@@ -46,12 +49,13 @@ async def place(
         session.placed = True
         return None
     if not is_modern(request):
-        session.place(first_root(await _ask(request)))
+        session.place(await to_thread.run_sync(first_root, await _ask(request)))
     elif responses is None:
         return types.InputRequiredResult(input_requests={_KEY: types.ListRootsRequest()})
     else:
         answer = responses.get(_KEY)
-        session.place(first_root(answer.roots if isinstance(answer, types.ListRootsResult) else ()))
+        roots = answer.roots if isinstance(answer, types.ListRootsResult) else ()
+        session.place(await to_thread.run_sync(first_root, roots))
     return None
 
 
@@ -70,12 +74,27 @@ async def _ask(request: Request) -> Sequence[types.Root]:
 
 
 def first_root(roots: Sequence[types.Root]) -> str | None:
-    """Return the absolute path of the first root that is a local folder's address."""
+    """Return the absolute path of the first root that is a local folder's address; looks at it.
+
+    A root that cannot be a workspace is passed over: the session would be without memory in it.
+    """
     for root in roots:
-        address = urlsplit(str(root.uri))
-        if address.hostname in (None, "localhost"):
-            try:
-                return str(read_workspace(url2pathname(address.path)))
-            except InputError as error:
-                _log.warning("the root %s is no workspace: %s", root.uri, error)
+        try:
+            address = urlsplit(str(root.uri))
+            if address.hostname in (None, "localhost"):
+                return _usable(url2pathname(address.path))
+        except MnemonError as error:
+            _log.warning("the root %s is no workspace: %s", truncate(str(root.uri), 300), error)
     return None
+
+
+def _usable(path: str) -> str:
+    """Return a workspace path that every storage scope can work with.
+
+    Raises:
+        InputError, StorageError: As `canonical_workspace`, or ``text-too-long``.
+    """
+    workspace = str(read_workspace(path))
+    canonical_workspace(workspace)
+    OperationScope(storage="workspaces", workspace_id=workspace)
+    return workspace

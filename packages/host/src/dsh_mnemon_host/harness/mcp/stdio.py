@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, TextIO, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
@@ -31,7 +31,9 @@ _NO_JSON: Final = InputError("message-malformed", "The message is not one line o
 _NO_REQUEST: Final = InputError("message-malformed", "The message is no JSON-RPC 2.0 message.")
 
 
-async def serve_stdio(host: MemoryHost, *, workspace: str | None = None) -> None:
+async def serve_stdio(
+    host: MemoryHost, *, workspace: str | None = None, output: TextIO | None = None
+) -> None:
     """Serve the client at the other end of stdin and stdout until it closes stdin.
 
     Standard output carries the protocol and nothing else: while this runs, whatever else writes
@@ -40,14 +42,17 @@ async def serve_stdio(host: MemoryHost, *, workspace: str | None = None) -> None
     Args:
         host: The memory Host; it stays open.
         workspace: Absolute workspace; when absent, the client's first root, else the Host's.
+        output: Where the protocol is written, in UTF-8, when the caller keeps standard output
+            clean himself; it stays open.
     """
+    stdout = None if output is None else anyio.wrap_file(output)
     harness = McpHarness(host)
     detach = host.attach(harness)
     try:
         server = build_server(harness, workspace=workspace)
         async with (
             input_lines(sys.stdin.fileno()) as source,
-            stdio_server(stdin=cast("anyio.AsyncFile[str]", source)) as (incoming, outgoing),
+            stdio_server(cast("anyio.AsyncFile[str]", source), stdout) as (incoming, outgoing),
             anyio.create_task_group() as tasks,
         ):
             send, receive = anyio.create_memory_object_stream[_Item]()
