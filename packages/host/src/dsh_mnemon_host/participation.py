@@ -9,7 +9,7 @@ from dsh_mnemon_core.scope import CAPABILITIES, Capability
 
 from dsh_mnemon_host.config import HostConfig
 
-__all__ = ("Trigger", "permits", "permitted_capabilities", "require")
+__all__ = ("CHANGING", "Trigger", "permits", "permitted_capabilities", "require")
 
 Trigger: TypeAlias = Literal["manual", "automatic"]
 """A person asked, or a tool, hook or background job did."""
@@ -23,7 +23,7 @@ _CHANNELS: Final[dict[str, Channel]] = {
 }
 """Channel of a capability; every other one belongs to recall."""
 
-_READ_ONLY: Final = frozenset({"write", "archive", "link", "forget", "maintain", "import"})
+CHANGING: Final = frozenset({"write", "archive", "link", "forget", "maintain", "import"})
 """What ``writeEnabled=false`` takes away."""
 
 
@@ -58,6 +58,6 @@ def permitted_capabilities(config: HostConfig, type_id: str) -> tuple[Capability
     return tuple(
         capability
         for capability in CAPABILITIES
-        if (config.write_enabled or capability not in _READ_ONLY)
+        if (config.write_enabled or capability not in CHANGING)
         and permits(config, type_id, capability, "automatic")
     )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+from dsh_mnemon_core.errors import AuthorityError
 from dsh_mnemon_core.scope import Capability
 from dsh_mnemon_core.source import ManagementResult
 from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.live import LiveRuntime
-from dsh_mnemon_host.participation import require
+from dsh_mnemon_host.participation import CHANGING, require
 from dsh_mnemon_host.source_session import SourceSession, open_source
 from dsh_mnemon_host.work.actions import Actions
 from dsh_mnemon_host.work.document_work import DocumentWork
@@ -27,15 +29,22 @@ class People:
         actions: Performs Runtime writes; it refuses by itself while writes are off.
         documents: Runs what a change of a document may need around it.
         workspace: Absolute workspace of the calls that name none.
+        settings: The file with the user's settings.
     """
 
     def __init__(
-        self, live: LiveRuntime, actions: Actions, documents: DocumentWork, workspace: str
+        self,
+        live: LiveRuntime,
+        actions: Actions,
+        documents: DocumentWork,
+        workspace: str,
+        settings: Path,
     ) -> None:
         self._live = live
         self._actions = actions
         self._documents = documents
         self._workspace = workspace
+        self._settings = settings
 
     async def source(
         self,
@@ -53,9 +62,12 @@ class People:
 
         Raises:
             CompositionUnavailable: Nothing is composed.
-            AuthorityError: ``source-not-installed``, ``source-ambiguous``, or ``layer-off`` when
-                the settings do not let a person use this capability (host.md §4.3).
+            AuthorityError: ``source-not-installed``, ``source-ambiguous``, ``layer-off`` when the
+                settings do not let a person use this capability (host.md §4.3), or
+                ``writes-disabled`` when it changes something and writes are off.
         """
+        if capability in CHANGING:
+            self._check_writable()
         place = workspace or self._workspace
         graph = await self._live.for_workspace(place)
         if capability is not None:
@@ -147,7 +159,16 @@ class People:
         self, type_id: str, capability: Capability, workspace: str | None
     ) -> AsyncGenerator[SourceSession]:
         """Open a Source for a change, and keep its graph until the change is done."""
-        self._actions.check_writable()
+        self._check_writable()
         session = await self.source(type_id, workspace=workspace, capability=capability)
         with self._live.held(session.graph):
             yield session
+
+    def _check_writable(self) -> None:
+        """Refuse a change while writes are off, and say to a person where that is set."""
+        if not self._actions.writable():
+            raise AuthorityError(
+                "writes-disabled",
+                f"memory is read-only, nothing was changed; `writeEnabled: true` in "
+                f"{self._settings} lets it be written",
+            )

@@ -160,5 +160,9 @@ def open_source(graph: RuntimeGraph, type_id: str, scope: OperationScope) -> Sou
     if key is None:
         code = "source-ambiguous" if instances else "source-not-installed"
         known = f"; installed: {', '.join(instances)}" if instances else ""
-        raise AuthorityError(code, f"there is no single Source of type {type_id}{known}")
+        raise AuthorityError(
+            code,
+            f"there is no single Source of type {type_id}{known}",
+            details={"sourceTypeId": type_id},
+        )
     return SourceSession(graph=graph, key=key, scope=scope)

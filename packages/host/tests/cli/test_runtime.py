@@ -23,7 +23,7 @@ def test_entries_are_added_listed_replaced_and_removed(shell):
         "  ! Build with nox [main, next]",
         "  - Passing",
         "",
-        "USER.md: 1 entries, 21 of 4096 bytes",
+        "USER.md: 1 entry, 21 of 4096 bytes",
         "  * Prefers short answers",
     ]
     replaced = shell.json("runtime", "replace", "--target", "user", "short", "Prefers tea")
@@ -56,8 +56,10 @@ def test_a_full_memory_moves_to_the_archive_and_says_so(shell):
     assert [entry["content"] for entry in page["entries"]] == ["The first fact of this project"]
     _, out, _ = shell("runtime", "archived")
     assert out.endswith("  The first fact of this project\n")
-    error = shell.json("runtime", "archived", "--limit", "0", code=1)["error"]
-    assert error["code"] == "integer-range"
+    for option, value in (("--limit", "0"), ("--limit", "1001"), ("--offset", "-1")):
+        error = shell.json("runtime", "archived", option, value, code=2)["error"]
+        assert error["code"] == "usage"
+        assert f'"{value}" for {option}. It must be within ' in error["message"]
 
 
 def test_a_full_profile_hands_the_text_back(shell):
@@ -237,10 +239,12 @@ def test_adopt_knows_the_target_by_the_name_or_asks_for_it(shell, tmp_path):
     file.write_text("Build with nox\n", encoding="utf-8")
     error = shell.json("runtime", "adopt", file, code=1)["error"]
     assert error["code"] == "target-required"
+    missing = shell.json("runtime", "adopt", tmp_path / "nowhere", code=1)["error"]
+    assert missing["code"] == "file-unreadable"
     shell.json("runtime", "adopt", file, "--target", "memory", "--yes")
     copy = tmp_path / "MEMORY-20260301T120000Z.md"
     copy.write_text("Build with nox\n§\nUse uv\n", encoding="utf-8")
-    shell.json("runtime", "adopt", copy, "--yes")
+    assert shell("runtime", "adopt", copy, "--yes")[1].endswith("1 of 1 change applied.\n")
     entries = shell.json("runtime", "list")["entries"]
     assert [(entry["target"], entry["content"]) for entry in entries] == [
         ("memory", "Build with nox"),

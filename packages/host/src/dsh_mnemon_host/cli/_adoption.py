@@ -97,7 +97,8 @@ def outcome(
 ) -> str:
     """Say what became of the differences that were shown."""
     if applied or failed:
-        lines = [f"{applied} of {len(found.differences)} changes applied."]
+        count = len(found.differences)
+        lines = [f"{applied} of {count} {'change' if count == 1 else 'changes'} applied."]
         return "\n".join([*lines, *(f"  not applied: {_reason(item)}" for item in failed)])
     advice = "" if asked else " Run this again with --yes to apply these changes."
     if refused(found.differences):
@@ -127,11 +128,11 @@ def _refusal(problem: str) -> InputError:
     return InputError(problem, f"it would be refused ({problem})")
 
 
-async def read_edited(file: Path, target: Target) -> Edited:
-    """Read an edited file.
+async def read_edited(file: Path, target: Target | None = None) -> Edited:
+    """Read an edited file; its name tells what it holds, unless that is said.
 
     Raises:
-        InputError: ``file-unreadable``.
+        InputError: ``file-unreadable``, ``target-required``.
     """
     path = anyio.Path(file)
     if await path.exists() and not await path.is_file():
@@ -142,7 +143,17 @@ async def read_edited(file: Path, target: Target) -> Edited:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InputError("file-unreadable", f"cannot read {file}: {reason}") from None
-    return Edited(file=file, target=target, text=content, edited_at=iso_utc(saved))
+    held = target or _target_of(file)
+    return Edited(file=file, target=held, text=content, edited_at=iso_utc(saved))
+
+
+def _target_of(file: Path) -> Target:
+    name = file.name.upper()
+    if name.startswith("USER"):
+        return "user"
+    if name.startswith("MEMORY"):
+        return "memory"
+    raise InputError("target-required", f"say with --target what {file.name} holds: user or memory")
 
 
 async def apply(

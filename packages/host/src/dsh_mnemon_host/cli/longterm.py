@@ -8,7 +8,10 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 from dsh_mnemon_core.wire import to_wire
 
-from dsh_mnemon_host.cli._chosen_space import chosen_space
+from dsh_mnemon_host.cli._chosen_memory import chosen_memory
+from dsh_mnemon_host.cli._chosen_space import chosen_space, none_active, read_spaces
+from dsh_mnemon_host.cli._import_report import counted
+from dsh_mnemon_host.cli._ranges import Range
 from dsh_mnemon_host.cli.invocation import Common, given, open_host
 from dsh_mnemon_host.cli.output import print_json, print_text
 from dsh_mnemon_host.vocabulary import Category, Edge, Speaker
@@ -28,7 +31,7 @@ async def remember(
     *,
     space: str | None = None,
     category: Category = "general",
-    importance: int = 3,
+    importance: Annotated[int, Parameter(validator=Range(1, 5))] = 3,
     tag: Several = None,
     entity: Several = None,
     source: Speaker = "user",
@@ -43,7 +46,7 @@ async def remember(
     content
         The memory, whole sentences; at most 8192 characters, and 8000 bytes in the native engine.
     space
-        Id or name of the Memory Space; the only active one when absent.
+        Name or id of the Memory Space; the only active one when absent.
     category
         What kind of memory it is.
     importance
@@ -71,7 +74,7 @@ async def recall(
     /,
     *,
     space: Several = None,
-    limit: int = 10,
+    limit: Annotated[int, Parameter(validator=Range(1, 50))] = 10,
     mode: Literal["smart", "keyword", "basic"] = "smart",
     category: Category | None = None,
     source: Speaker | None = None,
@@ -87,11 +90,11 @@ async def recall(
     query
         What to look for, in plain words.
     space
-        Only this Memory Space, by id or name; may be repeated.
+        Only this Memory Space, by name or id; may be repeated.
     limit
         At most this many rows, 1..50.
     mode
-        smart: the engine's ranking; keyword: word overlap; basic: substring.
+        smart: the engine's ranking; keyword: word overlap; basic: the text as it stands.
     category
         Only memories of this kind.
     source
@@ -112,6 +115,9 @@ async def recall(
             memoryBodyIds=spaces,
         )
         found = to_wire(await session.read("search", request))
+        if not found["sources"]:
+            why = none_active(await read_spaces(session))
+            found["hint"] = f"nothing was searched: {why}"
     return _shown(found, common)
 
 
@@ -120,20 +126,20 @@ async def related(
     /,
     *,
     space: str | None = None,
-    depth: int = 2,
+    depth: Annotated[int, Parameter(validator=Range(1, 5))] = 2,
     edge: Edge | None = None,
     common: Common = _COMMON,
 ) -> int:
     """Follow the links from one memory to its neighbours.
 
-    Example: `dsh-mnemon related 2f0c7c0e-…-9d4a --depth 2 --edge causal`
+    Example: `dsh-mnemon related 2f0c7c0e --depth 2 --edge causal`
 
     Parameters
     ----------
     id
-        Id of the memory, as `recall` shows it.
+        Id of the memory, as `recall` shows it, or how it begins.
     space
-        Id or name of its Memory Space; the only active one when absent.
+        Name or id of its Memory Space; the only active one when absent.
     depth
         How many links to follow, 1..5.
     edge
@@ -142,7 +148,8 @@ async def related(
     async with open_host(common) as host:
         session = await host.people.source(_TYPE, capability="related")
         where = await chosen_space(session, space)
-        request = given(id=id, depth=depth, edge=edge, memoryBodyId=where)
+        meant = await chosen_memory(session, where, id)
+        request = given(id=meant, depth=depth, edge=edge, memoryBodyId=where)
         found = to_wire(await session.read("related", request))
     return _shown(found, common)
 
@@ -154,13 +161,13 @@ async def link(
     *,
     space: str | None = None,
     type: Edge = "semantic",
-    weight: float = 0.5,
+    weight: Annotated[float, Parameter(validator=Range(0, 1))] = 0.5,
     reason: str | None = None,
     common: Common = _COMMON,
 ) -> int:
     """Join two memories of one Memory Space.
 
-    Example: `dsh-mnemon link 2f0c… 77ab… --type causal --reason "the outage led to it"`
+    Example: `dsh-mnemon link 2f0c7c0e 77ab31d4 --type causal --reason "the outage led to it"`
 
     Parameters
     ----------
@@ -169,7 +176,7 @@ async def link(
     target_id
         Where it leads.
     space
-        Id or name of their Memory Space; the only active one when absent.
+        Name or id of their Memory Space; the only active one when absent.
     type
         Kind of link.
     weight
@@ -179,12 +186,13 @@ async def link(
     """
     async with open_host(common) as host:
         session = await host.people.source(_TYPE, capability="link")
-        request = given(sourceId=source_id, targetId=target_id, reason=reason)
-        kind = {"type": type, "weight": weight}
-        where = {"memoryBodyId": await chosen_space(session, space)}
-        changed = await host.people.change(
-            _TYPE, "link", {**request, **kind, **where}, capability="link"
-        )
+        where = await chosen_space(session, space)
+        ends = {
+            "sourceId": await chosen_memory(session, where, source_id),
+            "targetId": await chosen_memory(session, where, target_id),
+        }
+        kind = given(type=type, weight=weight, reason=reason, memoryBodyId=where)
+        changed = await host.people.change(_TYPE, "link", {**ends, **kind}, capability="link")
     return _written(changed.value, common)
 
 
@@ -193,19 +201,19 @@ async def forget(id: str, /, *, space: str | None = None, common: Common = _COMM
 
     The native engine hides it (soft); the row stays in its file until the file is deleted.
 
-    Example: `dsh-mnemon forget 2f0c7c0e-…-9d4a`
+    Example: `dsh-mnemon forget 2f0c7c0e`
 
     Parameters
     ----------
     id
-        Id of the memory, as `recall` shows it.
+        Id of the memory, as `recall` shows it, or how it begins.
     space
-        Id or name of its Memory Space; the only active one when absent.
+        Name or id of its Memory Space; the only active one when absent.
     """
     async with open_host(common) as host:
         session = await host.people.source(_TYPE, capability="forget")
         where = await chosen_space(session, space)
-        request = {"id": id, "memoryBodyId": where}
+        request = {"id": await chosen_memory(session, where, id), "memoryBodyId": where}
         changed = await host.people.change(_TYPE, "forget", request, capability="forget")
     return _written(changed.value, common)
 
@@ -218,15 +226,24 @@ def _written(value: Any, common: Common) -> int:
     if common.json:
         print_json(answer)
     else:
-        what = result.get("action") or result.get("status") or completion
-        if what == "skipped" and result.get("id"):
-            what = "there already:"
-        told = " ".join(str(item) for item in (what, result.get("id", "")) if item)
-        print_text(f"{told} ({completion}) in {result.get('memoryBodyName', 'a Memory Space')}")
+        print_text(f"{_outcome(result, completion)} in {result.get('memoryBodyName', 'a Space')}")
         for note in ("message", "error"):
             if result.get(note):
-                print_text(str(result[note]))
+                print_text(_worded(result[note]))
     return 1 if completion in ("failed", "cancelled") or "error" in result else 0
+
+
+def _worded(said: str | Mapping[str, Any]) -> str:
+    """Return what a write says of itself: text, or a fault as ``{code, message}``."""
+    return said if isinstance(said, str) else f"{said['message']} [{said['code']}]"
+
+
+def _outcome(result: Mapping[str, Any], completion: str) -> str:
+    """Say what became of a write, how durable it is, and of which memory."""
+    what, id = result.get("action") or result.get("status") or completion, result.get("id", "")
+    if what == "skipped" and id:
+        return f"there already: {id}"  # nothing was written that could be durable or not
+    return " ".join(str(item) for item in (what, id, f"({completion})") if item)
 
 
 def _shown(found: Mapping[str, Any], common: Common) -> int:
@@ -236,11 +253,20 @@ def _shown(found: Mapping[str, Any], common: Common) -> int:
     rows: Sequence[Mapping[str, Any]] = found["results"]
     lines = [line for row in rows for line in _row(row)]
     print_text("\n".join(lines) if lines else "Nothing was found.")
-    if "hint" in found and "sources" not in found:
+    if "hint" in found and not found.get("sources"):
         print_text(f"! {found['hint']}")
     for source in found.get("sources", ()):
         if source.get("status") in ("unavailable", "unsupported"):
             print_text(f"! {source['memoryBodyName']}: {source.get('hint', source['status'])}")
+        elif source.get("unreadable"):
+            left_out = counted(
+                source["unreadable"], "unreadable memory was", "unreadable memories were"
+            )
+            print_text(
+                f"! {source['memoryBodyName']}: {left_out} left out; `dsh-mnemon doctor` says where"
+            )
+    for fault in found.get("faults", ()):
+        print_text(f"! other Memory Spaces may be missing: {fault['message']}")
     return 0
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
-from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.wire import to_wire
 
 from dsh_mnemon_host.cli import _adoption
 from dsh_mnemon_host.cli._adoption import Target
+from dsh_mnemon_host.cli._consent import agrees, at_terminal
+from dsh_mnemon_host.cli._ranges import Range
 from dsh_mnemon_host.cli.invocation import Common, given, open_host
 from dsh_mnemon_host.cli.output import print_json, print_text
 
@@ -20,9 +20,14 @@ __all__ = ("app",)
 
 Importance = Literal["critical", "normal", "low"]
 
+_HELP = """Hot memory: USER.md (the person) and MEMORY.md (the project).
+
+Example: `dsh-mnemon runtime add --target user "Prefers short answers in British English"`
+"""
+
 app = App(
     name="runtime",
-    help="Hot memory: USER.md (the person) and MEMORY.md (the project).",
+    help=_HELP,
     help_format="markdown",
 )
 
@@ -158,8 +163,9 @@ async def _list_entries(*, target: Target | None = None, common: Common = _COMMO
 
 def _listing(snapshot: Mapping[str, Any], target: str) -> str:
     state = snapshot["targets"][target]
-    title = f"{Path(state['markdownPath']).name}: {state['entryCount']} entries, "
-    lines = [f"{title}{state['used']} of {state['limit']} bytes"]
+    count = state["entryCount"]
+    title = f"{Path(state['markdownPath']).name}: {count} {'entry' if count == 1 else 'entries'}"
+    lines = [f"{title}, {state['used']} of {state['limit']} bytes"]
     for entry in snapshot["entries"]:
         if entry["target"] == target:
             branches = f" [{', '.join(entry['branches'])}]" if "branches" in entry else ""
@@ -169,7 +175,12 @@ def _listing(snapshot: Mapping[str, Any], target: str) -> str:
 
 
 @app.command(name="archived")
-async def _list_archived(*, limit: int = 200, offset: int = 0, common: Common = _COMMON) -> int:
+async def _list_archived(
+    *,
+    limit: Annotated[int, Parameter(validator=Range(1, 1_000))] = 200,
+    offset: Annotated[int, Parameter(validator=Range(0, 1_000_000_000))] = 0,
+    common: Common = _COMMON,
+) -> int:
     """List what was archived locally when MEMORY.md was full, newest first.
 
     Example: `dsh-mnemon runtime archived --limit 20`
@@ -214,15 +225,16 @@ async def _adopt(
     yes
         Apply without asking.
     """
-    edited = await _adoption.read_edited(file, target or _target_of(file))
+    edited = await _adoption.read_edited(file, target)
     async with open_host(common) as host:
         session = await host.people.source("runtime", capability="read")
         found = await _adoption.compare(session, edited)
         if not common.json:
             print_text(_adoption.shown(found))
-        asked = yes or _at_terminal(common)
+        asked = yes or at_terminal(common)
         failed = _adoption.refused(found.differences) if asked else []
-        agreed = asked and bool(found.differences) and not failed and (yes or _confirmed())
+        wanted = asked and bool(found.differences) and not failed
+        agreed = wanted and (yes or agrees("Apply these changes?"))
         applied, failed = await _adoption.apply(host, found.differences) if agreed else (0, failed)
     if common.json:
         print_json(
@@ -237,20 +249,3 @@ async def _adopt(
     elif found.differences:
         print_text(_adoption.outcome(found, applied, failed, asked=asked))
     return 1 if failed else 0
-
-
-def _target_of(file: Path) -> Target:
-    name = file.name.upper()
-    for known, target in (("USER", "user"), ("MEMORY", "memory")):
-        if name.startswith(known):
-            return "user" if target == "user" else "memory"
-    raise InputError("target-required", f"say with --target what {file.name} holds: user or memory")
-
-
-def _at_terminal(common: Common) -> bool:
-    """Tell whether there is a person to ask; without one nothing is applied."""
-    return not common.json and sys.stdin.isatty()
-
-
-def _confirmed() -> bool:
-    return input("Apply these changes? [y/N] ").strip().lower() in ("y", "yes")

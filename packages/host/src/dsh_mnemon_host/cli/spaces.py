@@ -9,15 +9,26 @@ from cyclopts import App, Parameter
 from dsh_mnemon_core.errors import InputError
 from dsh_mnemon_core.wire import to_wire
 
-from dsh_mnemon_host.cli._chosen_space import chosen_space, read_spaces
+from dsh_mnemon_host.cli._chosen_space import (
+    check_free,
+    chosen_space,
+    read_directory,
+    read_spaces,
+)
+from dsh_mnemon_host.cli._consent import agrees, at_terminal
 from dsh_mnemon_host.cli.invocation import Common, open_host
 from dsh_mnemon_host.cli.output import print_json, print_text
 
 __all__ = ("app",)
 
+_HELP = """Memory Spaces: named places of long-term memory, and the Providers behind them.
+
+Example: `dsh-mnemon spaces create "Payments" --description "Decisions about the payment system"`
+"""
+
 app = App(
     name="spaces",
-    help="Memory Spaces: named places of long-term memory, and the Providers behind them.",
+    help=_HELP,
     help_format="markdown",
 )
 
@@ -34,13 +45,15 @@ async def _list(*, common: Common = _COMMON) -> int:
     Example: `dsh-mnemon spaces list`
     """
     async with open_host(common) as host:
-        spaces = await read_spaces(await host.people.source(_TYPE, capability="read"))
+        directory = await read_directory(await host.people.source(_TYPE, capability="read"))
+    spaces, faults = directory.spaces, directory.faults
     if common.json:
-        print_json({"spaces": spaces})
-    elif spaces:
-        print_text("\n".join(_line(space) for space in spaces))
-    else:
-        print_text("There are none yet; `dsh-mnemon spaces create NAME` makes one.")
+        missing = {"complete": False, "faults": list(faults)} if faults else {}
+        print_json({"spaces": spaces, **missing})
+        return 0
+    lines = [*map(_line, spaces), *(f"! {line}" for line in directory.lines())]
+    nothing = "There are none yet; `dsh-mnemon spaces create NAME` makes one."
+    print_text("\n".join(lines) or nothing)
     return 0
 
 
@@ -71,7 +84,7 @@ async def _create(
     Parameters
     ----------
     name
-        Short name, at most 100 characters.
+        Short name that no other Space has, at most 100 characters.
     description
         What belongs in it, at most 1000 characters; the name when absent.
     provider
@@ -91,6 +104,8 @@ async def _create(
     if set:
         request["connection"] = _settings(set)
     async with open_host(common) as host:
+        session = await host.people.source(_TYPE, capability="write")
+        check_free(await read_spaces(session), name)
         changed = await host.people.change(
             _TYPE, "body-create", {"request": request}, capability="write"
         )
@@ -108,12 +123,12 @@ async def _update(
 ) -> int:
     """Rename or describe a Memory Space.
 
-    Example: `dsh-mnemon spaces update payments --name "Payments (archive)"`
+    Example: `dsh-mnemon spaces update Payments --name "Payments (archive)"`
 
     Parameters
     ----------
     space
-        Its id or name.
+        Its name, its id, or how the id begins.
     name
         New name.
     description
@@ -130,12 +145,12 @@ async def _update(
 async def _activate(space: str, /, *, common: Common = _COMMON) -> int:
     """Let recall read a Memory Space.
 
-    Example: `dsh-mnemon spaces activate payments`
+    Example: `dsh-mnemon spaces activate Payments`
 
     Parameters
     ----------
     space
-        Its id or name.
+        Its name, its id, or how the id begins.
     """
     return await _change(space, {"active": True}, "activated", common)
 
@@ -144,19 +159,22 @@ async def _activate(space: str, /, *, common: Common = _COMMON) -> int:
 async def _deactivate(space: str, /, *, common: Common = _COMMON) -> int:
     """Keep recall from reading a Memory Space; nothing in it is lost.
 
-    Example: `dsh-mnemon spaces deactivate payments`
+    Example: `dsh-mnemon spaces deactivate Payments`
 
     Parameters
     ----------
     space
-        Its id or name.
+        Its name, its id, or how the id begins.
     """
     return await _change(space, {"active": False}, "deactivated", common)
 
 
 async def _change(space: str, fields: Mapping[str, Any], word: str, common: Common) -> int:
     async with open_host(common) as host:
-        where = await chosen_space(await host.people.source(_TYPE, capability="write"), space)
+        session = await host.people.source(_TYPE, capability="write")
+        where = await chosen_space(session, space)
+        if "name" in fields:
+            check_free(await read_spaces(session), fields["name"], besides=where)
         request = {"memoryBodyId": where, **fields}
         changed = await host.people.change(_TYPE, "body-update", request, capability="write")
     return _changed(changed.value, word, common)
@@ -175,14 +193,14 @@ async def _merge(
 
     The sources keep everything; recall reads them no longer unless --keep-active is given.
 
-    Example: `dsh-mnemon spaces merge payments payments-old payments-2024`
+    Example: `dsh-mnemon spaces merge Payments "Payments 2024" 8c1f4e2a`
 
     Parameters
     ----------
     target
-        Id or name of the Space that receives the memories.
+        Name or id of the Space that receives the memories.
     source
-        Ids or names of the Spaces that are copied.
+        Names or ids of the Spaces that are copied.
     keep_active
         Go on reading the sources in recall.
     """
@@ -204,6 +222,57 @@ async def _merge(
     return 0 if complete else 1
 
 
+@app.command(name="delete")
+async def _delete(
+    space: str,
+    /,
+    *,
+    yes: Annotated[bool, Parameter(negative="")] = False,
+    common: Common = _COMMON,
+) -> int:
+    """Delete a Memory Space for good; to keep what it holds, `spaces deactivate` it instead.
+
+    A Space of the embedded engine goes with every memory in it; the last of them cannot be deleted.
+    One of another Provider is only let go of here: what the Provider holds stays there.
+
+    Example: `dsh-mnemon spaces delete "Payments (archive)"`
+
+    Parameters
+    ----------
+    space
+        Its name, its id, or how the id begins.
+    yes
+        Delete without asking.
+    """
+    async with open_host(common) as host:
+        session = await host.people.source(_TYPE, capability="forget")
+        where = await chosen_space(session, space)
+        (found,) = [item for item in await read_spaces(session) if item["id"] == where]
+        if not yes and not at_terminal(common):
+            raise InputError("confirmation-required", f"{_loss(found)}; say so with --yes")
+        if not yes:
+            print_text(f"! {_loss(found)}.")
+            if not agrees("Delete it?"):
+                print_text("Nothing was deleted.")
+                return 0
+        request = {"memoryBodyId": where}
+        changed = await host.people.change(_TYPE, "body-delete", request, capability="forget")
+    answer: dict[str, Any] = to_wire(changed.value)
+    if common.json:
+        print_json(answer)
+    else:
+        print_text(f"deleted: {answer['name']} [{answer['memoryBodyId']}]")
+    return 0
+
+
+def _loss(space: Mapping[str, Any]) -> str:
+    """Say what a deletion takes away."""
+    which = f"the Memory Space {space['name']} [{space['id']}]"
+    if space["native"]:
+        return f"this deletes {which} and every memory in it"
+    return f"this lets go of {which}; what {space['providerLabel']} holds stays there"
+
+
 @app.command(name="providers")
 async def _providers(*, common: Common = _COMMON) -> int:
     """List the Providers that are installed, and which are switched on.
@@ -217,7 +286,8 @@ async def _providers(*, common: Common = _COMMON) -> int:
         print_json(answer)
     else:
         services: Sequence[Mapping[str, Any]] = answer["services"]
-        print_text("\n".join(_service(item) for item in services) or "There are none.")
+        told = [f"! {fault['message']}" for fault in answer.get("faults", ())]
+        print_text("\n".join((*map(_service, services), *told)) or "There are none.")
     return 0
 
 
