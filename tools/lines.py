@@ -22,13 +22,14 @@ MODULE_NOTICE: Final = 400
 MODULE_LIMIT: Final = 600
 """Lines of one module above which the tool fails."""
 
-CORE_LIMIT: Final = 3_500
+CORE_LIMIT: Final = 3_560
 """Logical lines of code of the whole core above which the tool fails.
 
 The design hoped for about 1,800. What is there, in tens: contract types and the readers of their
-fields, 1,010; the engine with turns and Wake, 1,410; Fibers, 400; profiles, 290; files and locks,
-300; the authoring surface, 30. Nearly half declares: imports, classes, fields, signatures. The
-limit holds that line, so that growth is a decision and never an accident.
+fields, 1,040; the engine with turns and Wake, 1,400; what keeps a plugin's failures its own, 50;
+Fibers, 400; profiles, 320; files and locks, 310; the authoring surface, 30. Nearly half declares:
+imports, classes, fields, signatures. The limit holds that line, so that growth is a decision and
+never an accident.
 """
 
 _SKIPPED: Final = {"third_party", "node_modules", "dist", "build"}

@@ -48,6 +48,13 @@ def test_valid_values_are_read() -> None:
     assert read_configuration(Settings, ready, "x") is ready
 
 
+def test_what_is_no_mapping_is_called_so() -> None:
+    (problem,) = problems(Settings, ["plain"])
+    assert problem["problem"] == "it is no mapping"
+    (problem,) = problems(Settings, {"parts": [5]})
+    assert (problem["key"], problem["problem"]) == ("parts.0", "it is no mapping")
+
+
 @pytest.mark.parametrize(
     ("value", "key", "suggestion"),
     [

@@ -62,13 +62,13 @@ async def test_malformed_facts_are_refused(bench, facts, code):
     assert caught.value.code == code
 
 
-async def test_an_answer_that_is_no_facts_is_malformed(bench):
+async def test_an_answer_that_is_no_facts_fails_its_source_alone(bench):
     async def facts(_source, _request):
         return {"availability": "ready"}
 
-    with pytest.raises(ViewRejected) as caught:
-        await known(bench, bench.source(facts=facts))
-    assert caught.value.code == "facts-malformed"
+    bad, good = await known(bench, bench.source("bad", facts=facts), bench.source("good"))
+    assert bad.diagnostic.code == "source-facts-failed"
+    assert (bad.available.availability, good.available.availability) == ("unavailable", "ready")
 
 
 async def test_facts_are_normalized(bench):

@@ -1,4 +1,5 @@
 import gc
+import sys
 
 import pytest
 from dsh_mnemon_core._engine.generation import (
@@ -48,9 +49,12 @@ def test_factory_learns_its_identity_configuration_and_secrets(bench):
     [
         (lambda _context: object(), "source-runtime-invalid"),
         (lambda _context: 1 / 0, "source-factory-raised"),
+        (lambda _context: sys.exit(3), "source-factory-raised"),
+        (lambda _context: None, "source-runtime-invalid"),
     ],
+    ids=["wrong", "raises", "exits", "none"],
 )
-def test_bad_factories_reject_the_candidate(bench, create, code):
+async def test_bad_factories_reject_the_candidate(bench, create, code):
     error = failure(bench, made_by(bench, create))
     assert error.cause.code == code
     assert error.created == ()
@@ -62,6 +66,15 @@ def test_an_asynchronous_factory_is_no_factory(bench):
 
     error = failure(bench, made_by(bench, create))
     assert error.cause.code == "source-runtime-invalid"
+
+
+@pytest.mark.requirement("core:factory:left-out")
+def test_a_source_that_cannot_be_created_is_left_out_where_the_host_says_so(bench):
+    bad = SourceDefinition(manifest=bench.source("bad").manifest, create=lambda _context: None)
+    generation = bench.generation(bench.source("good"), bad, source_fallback="leave-out")
+    assert [source.key for source in generation.sources] == ["source:good"]
+    (note,) = generation.selection.diagnostics
+    assert (note.code, note.contribution_instance_key) == ("source-runtime-invalid", "source:bad")
 
 
 def test_error_of_ours_keeps_its_code(bench):

@@ -178,12 +178,14 @@ async def test_a_required_source_that_fails_rejects_the_view(bench):
     assert caught.value.retryable
 
 
-async def test_an_answer_that_is_no_contribution_is_malformed(bench):
+async def test_an_answer_that_is_no_contribution_fails_its_source_alone(bench):
     async def project(_source, _request):
         return None
 
     source = bench.source(project=project)
-    assert await refusal(bench, source, bench.strategy(required=False)) == "project-malformed"
+    view = await bench.view(bench.generation(source, bench.strategy(required=False)))
+    assert [item.code for item in view.diagnostics] == ["source-project-failed"]
+    assert await refusal(bench, source, bench.strategy(required=True)) == "source-project-failed"
 
 
 async def test_the_deadline_is_the_hosts(bench):

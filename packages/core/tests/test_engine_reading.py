@@ -1,4 +1,5 @@
 import asyncio
+import time
 
 import anyio
 import pytest
@@ -7,7 +8,7 @@ from dsh_mnemon_core.errors import InputError, SourceFault, ViewRejected
 from dsh_mnemon_core.view import Diagnostic
 
 
-async def read(*callbacks, judge=lambda _item, answer: answer, timeout_ms=5_000):
+async def read(*callbacks, judge=lambda _item, answer: answer, timeout_ms=5_000, kind=str):
     """Read callbacks named 0, 1, 2 …"""
     with anyio.fail_after(20):
         return await read_each(
@@ -15,6 +16,7 @@ async def read(*callbacks, judge=lambda _item, answer: answer, timeout_ms=5_000)
             key=lambda item: f"source:{item[0]}",
             phase="facts",
             timeout_ms=timeout_ms,
+            kind=kind,
             read=lambda item: item[1](),
             judge=judge,
         )
@@ -51,16 +53,65 @@ async def test_hanging_source_is_a_timeout():
 
 
 @pytest.mark.parametrize(
-    "error", [TimeoutError("hush"), SourceFault("own", "hush"), OSError("hush")]
+    "error",
+    [
+        TimeoutError("hush"),
+        SourceFault("own", "hush"),
+        OSError("hush"),
+        SystemExit("hush"),
+        KeyboardInterrupt("hush"),
+        GeneratorExit("hush"),
+        BaseException("hush"),
+        BaseExceptionGroup("hush", [KeyboardInterrupt()]),
+        asyncio.CancelledError("hush"),
+    ],
+    ids=repr,
 )
 @pytest.mark.requirement("core:diagnostics:no-source-text")
 async def test_any_exception_is_a_failure_without_its_text(error):
     async def fail():
         raise error
 
-    (answer,) = await read(fail)
+    answer, other = await read(fail, fine)
     assert outage(answer) == "source-facts-failed"
     assert answer.message == "source:0: facts failed."
+    assert other == "fine"
+
+
+class Liar:
+    """Claims to be a text."""
+
+    __class__ = str
+
+
+@pytest.mark.parametrize(
+    "value", [None, {"availability": "ready"}, Liar()], ids=["none", "mapping", "liar"]
+)
+async def test_an_answer_of_another_type_is_a_failure(value):
+    async def wrong():
+        return value
+
+    answer, other = await read(wrong, fine)
+    assert outage(answer) == "source-facts-failed"
+    assert other == "fine"
+
+
+@pytest.mark.requirement("core:reads:standstill")
+async def test_time_in_which_the_loop_stands_still_is_nobodys(monkeypatch):
+    loop = asyncio.get_running_loop()
+    now, held_up = loop.time, [0.0]
+    monkeypatch.setattr(loop, "time", lambda: now() + held_up[0])
+
+    async def block():
+        held_up[0] = 6.0
+        return "slow"
+
+    async def innocent():
+        for _ in range(5):
+            await anyio.to_thread.run_sync(time.monotonic)
+        return "fine"
+
+    assert await read(innocent, block, timeout_ms=5_000) == ("fine", "slow")
 
 
 async def test_late_answers_are_timeouts_in_whatever_form_they_come():

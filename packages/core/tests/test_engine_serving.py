@@ -122,6 +122,19 @@ class TestRemoval:
         assert host.serving_id == serving
         await host.dispose()
 
+    @pytest.mark.requirement("core:factory:left-out")
+    async def test_what_serves_is_never_left_out(self, bench, tasks):
+        host = GenerationHost(bench.options(source_fallback="leave-out"), tasks)
+        broken, strategy = self.broken(bench), bench.strategy()
+        report = serve(host, bench, bench.source(), broken, strategy)
+        assert (report.state, codes(report)) == ("ready", ["source-runtime-invalid"])
+        first = host.serving_id
+        report = serve(host, bench, self.broken(bench, "alpha"), broken, strategy, revision=2)
+        assert (report.state, host.serving_id) == ("rejected", first)
+        report = serve(host, bench, bench.source(), strategy, revision=3)
+        assert (report.state, codes(report)) == ("ready", [])
+        await host.dispose()
+
     async def test_a_source_that_the_strategy_ignores_counts(self, bench, host):
         def ignore_all(_request, _sources, _contributions):
             return bench.spec()

@@ -498,9 +498,11 @@ async def test_broken_task_group_fails_the_fiber_and_undoes_it(
     assert tasks() == before
 
 
-async def test_plugin_that_tries_to_end_the_process_only_fails() -> None:
+@pytest.mark.requirement("core:foreign:contained")
+@pytest.mark.parametrize("error", [SystemExit(1), BaseException(), KeyboardInterrupt()], ids=repr)
+async def test_plugin_that_tries_to_end_the_process_only_fails(error: BaseException) -> None:
     def apply(ctx: Context, _config: object) -> None:
-        raise SystemExit(1)
+        raise error
 
     async with open_root() as root:
         healthy = await root.mount(plugin("healthy"))
@@ -508,6 +510,20 @@ async def test_plugin_that_tries_to_end_the_process_only_fails() -> None:
             await root.mount(plugin("rude", apply))
         assert codes(caught) == "fiber-broken"
         assert healthy.state == "active"
+
+
+async def test_an_undoing_that_tries_to_end_the_process_only_fails() -> None:
+    def leave() -> None:
+        raise SystemExit(1)
+
+    def apply(ctx: Context, _config: object) -> None:
+        ctx.defer(leave)
+
+    async with open_root() as root:
+        rude = await root.mount(plugin("rude", apply))
+        with pytest.raises(ExceptionGroup) as caught:
+            await rude.dispose()
+        assert [type(error) for error in caught.value.exceptions] == [LifecycleError]
 
 
 async def test_scope_cancelled_from_inside_fails_the_fiber() -> None:

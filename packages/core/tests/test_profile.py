@@ -1,9 +1,11 @@
-"""Reading profiles, and mounting and changing their rows (spec/core.md §19.4, D27, D33)."""
+"""Mounting profiles and changing their rows (spec/core.md §19.4, D27)."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
+from threading import enumerate as enumerate_threads
 from types import ModuleType
 from typing import Any
 
@@ -19,169 +21,7 @@ from dsh_mnemon_core.profile import (
     load_profile,
     mount_profile,
 )
-from pydantic import BaseModel, ConfigDict, Field
-
-
-def code_of(call: Callable[[], object]) -> str:
-    with pytest.raises(ConfigurationError) as caught:
-        call()
-    return caught.value.code
-
-
-# Reading
-
-
-def test_rows_are_read_in_order_with_defaults() -> None:
-    profile = load_profile(
-        """
-        version: 1
-        entries:
-          - id: mnemon
-            module: dsh_mnemon_host
-            config: {writeEnabled: true}
-          - {id: mnemon-source-runtime, module: a.b_c, enabled: false}
-        """
-    )
-    assert profile.rows == (
-        Row(id="mnemon", module="dsh_mnemon_host", config={"writeEnabled": True}),
-        Row(id="mnemon-source-runtime", module="a.b_c", enabled=False),
-    )
-    assert "writeEnabled" not in repr(profile)
-
-
-def test_includes_prefix_their_rows_and_pass_on_being_off(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "main.yaml").write_text(
-        "version: 1\nentries:\n"
-        "  - {id: one, include: sub/team.yaml}\n"
-        "  - {id: two, include: sub/team.yaml, enabled: false}\n"
-        "  - {id: last, module: m}\n",
-        encoding="utf-8",
-    )
-    (tmp_path / "sub" / "team.yaml").write_text(
-        "version: 1\nentries: [{id: in, include: leaf.yaml}, {id: row, module: m}]", "utf-8"
-    )
-    (tmp_path / "sub" / "leaf.yaml").write_text(
-        "version: 1\nentries: [{id: leaf, module: m}]", "utf-8"
-    )
-    expected = [
-        ("one:in:leaf", True),
-        ("one:row", True),
-        ("two:in:leaf", False),
-        ("two:row", False),
-        ("last", True),
-    ]
-    loaded = load_profile(tmp_path / "main.yaml")
-    assert [(row.id, row.enabled) for row in loaded.rows] == expected
-    text = (tmp_path / "main.yaml").read_text("utf-8")
-    assert load_profile(text, base=tmp_path) == loaded
-
-
-@pytest.mark.parametrize(
-    ("entry", "place", "problem"),
-    [
-        ("{id: x, modul: m}", "row 'x'", "modul: unknown key (did you mean 'module'?)"),
-        ("{id: x, module: m, enable: 1}", "row 'x'", "(did you mean 'enabled'?)"),
-        ("{id: x, module: m, enabled: 'no'}", "row 'x'", "enabled: "),
-        ("{id: 5, module: m}", "row number 1", "id: "),
-        ("{id: '-x', module: m}", "row '-x'", "id: "),
-        ("{id: x, module: .m}", "row 'x'", "module: "),
-        ("{id: x, module: m, config: [1]}", "row 'x'", "config: "),
-        ("{id: x}", "row 'x'", "either a module or an include"),
-        ("{id: x, module: m, include: f}", "row 'x'", "either a module or an include"),
-        ("{id: x, include: f, config: {}}", "row 'x'", "no config of its own"),
-        ("text", "row number 1", "value: "),
-    ],
-)
-def test_wrong_row_names_row_key_problem_and_nearest_key(
-    entry: str, place: str, problem: str
-) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        load_profile(f"version: 1\nentries: [{entry}]")
-    assert caught.value.code == "config-invalid"
-    assert place in caught.value.message
-    assert problem in caught.value.message
-
-
-def test_wrong_rows_become_problems_that_leave_the_others_alone() -> None:
-    loaded = load_profile(
-        "version: 1\nentries: [{id: x, module: m}, text, {id: y, modul: m}, {id: x, module: n},"
-        " {id: z, include: nowhere.yaml}, {id: last, module: m}]",
-        base=Path("/nonexistent"),
-        strict=False,
-    )
-    assert [(row.id, row.problem and row.problem.code) for row in loaded.rows] == [
-        ("x", None),
-        ("number 2", "config-invalid"),
-        ("y", "config-invalid"),
-        ("x#2", "row-duplicated"),
-        ("z", "profile-unreadable"),
-        ("last", None),
-    ]
-    assert (
-        code_of(lambda: load_profile("version: 2\nentries: []", strict=False)) == "config-invalid"
-    )
-
-
-async def test_a_row_with_a_problem_fails_alone(modules: Any) -> None:
-    loaded = load_profile("version: 1\nentries: [text, {id: a, module: good}]", strict=False)
-    async with open_root() as root:
-        mounted = await mount_profile(root, loaded)
-        assert [(item.state, item.code) for item in mounted.report()] == [
-            ("failed", "config-invalid"),
-            ("active", None),
-        ]
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("", "config-invalid"),
-        ("version: 2\nentries: []", "config-invalid"),
-        ("version: 1\nentries: []\nextra: 1", "config-invalid"),
-        ("version: 1\nentries: [{id: x, module: m}, {id: x, module: m}]", "row-duplicated"),
-        ("version: 1\nentries: [{id: x, include: f}]", "profile-unreadable"),
-        ("version: 1\nversion: 1\nentries: []", "profile-invalid"),
-        ("version: [1", "profile-invalid"),
-        ("version: !!python/name:os.system 1", "profile-invalid"),
-        ("version: \x00", "profile-invalid"),
-    ],
-)
-def test_malformed_profile_is_refused(text: str, code: str) -> None:
-    assert code_of(lambda: load_profile(text)) == code
-
-
-def test_yaml_error_names_the_line_but_never_quotes_it() -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        load_profile("version: 1\nentries:\n  - config: {token: s3cret, token: s3cret}\n")
-    assert "in line 3" in caught.value.message
-    assert "s3cret" not in caught.value.message
-
-
-def test_complex_keys_are_left_to_the_row_model() -> None:
-    text = "version: 1\nentries: [{id: x, module: m, ? [a] : 1}]"
-    assert code_of(lambda: load_profile(text)) == "profile-invalid"
-
-
-def test_cycle_missing_and_unreadable_files_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "p.yaml"
-    path.write_text("version: 1\nentries: [{id: x, include: ./p.yaml}]", "utf-8")
-    assert code_of(lambda: load_profile(path)) == "include-cycle"
-    assert code_of(lambda: load_profile(tmp_path / "none.yaml")) == "profile-unreadable"
-    path.write_bytes(b"\xff\xfe")
-    assert code_of(lambda: load_profile(path)) == "profile-unreadable"
-
-
-def test_id_that_includes_make_too_long_is_refused(tmp_path: Path) -> None:
-    long = "i" * 200
-    (tmp_path / "leaf.yaml").write_text(
-        f"version: 1\nentries: [{{id: {long}, module: m}}]", "utf-8"
-    )
-    text = f"version: 1\nentries: [{{id: {long}, include: leaf.yaml}}]"
-    assert code_of(lambda: load_profile(text, base=tmp_path)) == "row-id-invalid"
-
-
-# Mounting
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Numbered(BaseModel):
@@ -288,6 +128,16 @@ async def test_every_row_reports_and_none_harms_another(
     assert modules.events[-2:] == ["last down", "first down"]
 
 
+async def test_a_row_with_a_problem_fails_alone(modules: Any) -> None:
+    loaded = load_profile("version: 1\nentries: [text, {id: a, module: good}]", strict=False)
+    async with open_root() as root:
+        mounted = await mount_profile(root, loaded)
+        assert [(item.state, item.code) for item in mounted.report()] == [
+            ("failed", "config-invalid"),
+            ("active", None),
+        ]
+
+
 async def test_only_modules_of_enabled_rows_are_imported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -317,6 +167,80 @@ async def test_missing_parent_package_counts_as_absent_but_a_namesake_does_not(
         with pytest.raises(ConfigurationError) as caught:
             await load_plugin(name)
         assert caught.value.code == code
+
+
+_HOSTILE = {
+    "base": "class B(BaseException): pass\nraise B('own')",
+    "cancel": "import asyncio\nraise asyncio.CancelledError",
+    "generator": "raise GeneratorExit",
+    "interrupt": "raise KeyboardInterrupt",
+    "speechless": "class E(Exception):\n def __str__(self): raise ValueError\nraise E",
+    "getattr": "def __getattr__(name): raise OSError(name)",
+}
+
+
+@pytest.mark.requirement("core:foreign:contained")
+@pytest.mark.parametrize("text", _HOSTILE.values(), ids=_HOSTILE)
+async def test_whatever_an_import_raises_fails_its_row_alone(
+    modules: Modules, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "profile_test_hostile.py").write_text(text, "utf-8")
+    async with open_root() as root:
+        mounted = await mount_profile(root, Profile(rows=rows("bad=profile_test_hostile", "good")))
+        bad, good = mounted.report()
+    monkeypatch.delitem(sys.modules, "profile_test_hostile", raising=False)
+    assert (bad.code, good.state) == ("module-import-failed", "active")
+    kind = text.rpartition("raise ")[2].partition("(")[0].rpartition(".")[2]
+    assert kind in str(bad.message)
+
+
+class Pretender:
+    """Claims to be a plugin."""
+
+    __class__ = Plugin
+
+
+async def test_an_object_that_pretends_to_be_a_plugin_is_none(modules: Modules) -> None:
+    modules.add("pretender", plugin=Pretender())
+    with pytest.raises(ConfigurationError) as caught:
+        await load_plugin("pretender")
+    assert caught.value.code == "plugin-missing"
+
+
+async def test_an_import_that_never_ends_fails_its_row(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    gate = Event()
+    monkeypatch.setattr(sys, "profile_test_gate", gate, raising=False)
+    text = "import sys\nsys.profile_test_gate.wait()\nraise SystemExit"
+    (tmp_path / "profile_test_endless.py").write_text(text, "utf-8")
+    try:
+        with pytest.raises(ConfigurationError) as caught:
+            await load_plugin("profile_test_endless", seconds=0.01)
+        assert caught.value.code == "module-import-timeout"
+        (left,) = [item for item in enumerate_threads() if item.name.startswith("import ")]
+        assert left.daemon  # the process may end while it hangs
+    finally:
+        gate.set()
+    await anyio.to_thread.run_sync(left.join, 20)
+    assert not left.is_alive()
+
+
+async def test_a_configuration_model_that_tries_to_end_the_process_fails_its_row_alone(
+    modules: Modules,
+) -> None:
+    class Rude(BaseModel):
+        @model_validator(mode="after")
+        def leave(self) -> Any:
+            raise SystemExit(3)
+
+    plugin = Plugin(name="rude", apply=lambda _ctx, _config: None, config_model=Rude)
+    modules.add("rude", plugin=plugin)
+    async with open_root() as root:
+        mounted = await mount_profile(root, Profile(rows=rows("rude", "good")))
+        assert states(mounted) == {"rude": "failed", "good": "active"}
 
 
 async def test_row_starts_when_a_later_row_brings_its_service(modules: Modules) -> None:
@@ -478,12 +402,15 @@ async def test_row_that_is_loading_is_reported_as_pending(modules: Modules) -> N
 
 
 async def test_cancelled_mounting_unmounts_what_was_mounted(modules: Modules) -> None:
+    scope = anyio.CancelScope()
+
     async def apply(ctx: Context, _config: object) -> None:
+        scope.cancel()
         await anyio.sleep_forever()
 
     modules.add("hangs", plugin=Plugin(name="hangs", apply=apply))
     async with open_root() as root:
-        with anyio.move_on_after(0.02) as scope:
+        with scope:
             await mount_profile(root, Profile(rows=rows("a=good", "b=hangs")))
         assert scope.cancelled_caught
         assert modules.take() == ["a up 0", "a down"]

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias, cast
 
 import anyio
 
+from dsh_mnemon_core._foreign import contain
+
 _log = logging.getLogger(__name__)
 
 Undo: TypeAlias = Callable[[], object]
@@ -113,10 +115,10 @@ async def _attempt(step: Callable[[], Awaitable[object]]) -> list[Exception]:
         await step()
     except ExceptionGroup as group:
         return list(group.exceptions)
-    except Exception as error:
-        return [error]
     except anyio.get_cancelled_exc_class():
         # Only the exit of a context manager gets here, inside the scope of another one that broke;
         # the exit of that one says why, and the steps in between must still run.
         return []
+    except BaseException as error:
+        return [contain(error)]
     return []

@@ -17,6 +17,7 @@ import attrs
 from anyio.abc import TaskGroup
 
 from dsh_mnemon_core._effect import Effect, report
+from dsh_mnemon_core._foreign import contain
 from dsh_mnemon_core.errors import LifecycleError
 
 _log = logging.getLogger(__name__)
@@ -269,12 +270,10 @@ class Life:
             self.enter("active")
             self.announce()
             await self._until(self._over)
-        except Exception as error:
-            self.error = error
-        except SystemExit:
-            self.error = LifecycleError("fiber-broken", "the plugin tried to end the process")
         except anyio.get_cancelled_exc_class():
             return not self._over()
+        except BaseException as error:
+            self.error = contain(error)
         return False
 
     def _judge(self, broken: bool, failures: list[Exception]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import attrs
 import yaml
@@ -17,6 +19,8 @@ from dsh_mnemon_core.configuration import read_configuration
 from dsh_mnemon_core.errors import ConfigurationError
 
 _ID = r"^[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,299}$"
+_MAX_BYTES = 1_048_576
+_AT_ONCE: Final[int] = getattr(os, "O_NONBLOCK", 0)
 _MODULE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
 
 
@@ -123,16 +127,26 @@ def _distinct(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _file(path: Path, spot: _Spot) -> Iterator[Row]:
-    path = path.resolve()
-    if path in spot.ancestors:
-        raise ConfigurationError("include-cycle", f"{path} includes itself")
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        path = path.resolve()
+        if path in spot.ancestors:
+            raise ConfigurationError("include-cycle", f"{path} includes itself")
+        text = _text(path)
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: a loop of links
+        bad = isinstance(error, UnicodeDecodeError)
+        reason = "it is not UTF-8" if bad else getattr(error, "strerror", error)
         raise ConfigurationError("profile-unreadable", f"cannot read {path}: {reason}") from error
     inside = attrs.evolve(spot, ancestors=(*spot.ancestors, path))
     return _rows(text, path.name, path.parent, inside)
+
+
+def _text(path: Path) -> str:
+    """Read a regular file; another might never begin, or never end."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _AT_ONCE)) as file:
+        regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        if not regular or len(data := file.read(_MAX_BYTES + 1)) > _MAX_BYTES:
+            raise ValueError("it is no regular file of at most 1 MiB")
+    return data.decode("utf-8")
 
 
 def _rows(text: str, name: str, base: Path | None, spot: _Spot) -> Iterator[Row]:
@@ -170,7 +184,7 @@ def _id(raw: object) -> str | None:
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML that refuses a key given twice instead of keeping the last."""
+    """Safe YAML that refuses a key given twice, and says where a value cannot be read."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
@@ -183,13 +197,20 @@ class _Loader(yaml.SafeLoader):
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)  # pyright: ignore[reportUnknownMemberType]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            problem = f"this is no valid {node.tag.rpartition(':')[2]}"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from None
+
 
 def _parse(text: str, name: str) -> object:
     try:
         return yaml.load(text, _Loader)  # noqa: S506 - it is a safe one
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         # The full text of a YAML error quotes the source, which may hold secrets.
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or getattr(error, "reason", "it is no YAML")
+        problem = getattr(error, "problem", None) or getattr(error, "reason", "nested too deeply")
         raise ConfigurationError("profile-invalid", f"{name}: {problem}{where}") from None

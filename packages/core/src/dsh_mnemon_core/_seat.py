@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import logging
-from typing import Literal, TypeAlias
+import traceback
+from contextlib import suppress
+from threading import Thread
+from typing import Literal, TypeAlias, cast
 
 import anyio
 import attrs
@@ -40,27 +43,52 @@ class RowReport:
     message: str | None = None
 
 
-async def load_plugin(module: str) -> Plugin:
-    """Import one module, in a worker thread, and return the ``plugin`` it exposes.
+async def load_plugin(module: str, *, seconds: float = 60) -> Plugin:
+    """Import one module, in a thread of its own, and return the ``plugin`` it exposes.
+
+    Args:
+        module: Importable name.
+        seconds: How long the import may take; the thread of one that takes longer is left alone,
+            and keeps no process from ending.
 
     Raises:
         ConfigurationError: ``module-absent`` when that very module is not installed,
-            ``module-import-failed`` for any other failure, ``plugin-missing``.
+            ``module-import-failed`` for any other failure, ``module-import-timeout``,
+            ``plugin-missing``.
     """
-    try:
-        loaded = await anyio.to_thread.run_sync(importlib.import_module, module)
-    except (Exception, SystemExit) as error:
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        if missing and f"{module}.".startswith(f"{missing}."):
-            raise ConfigurationError("module-absent", f"{module} is not installed") from None
-        reason = f"{type(error).__name__}: {error}"
-        raise ConfigurationError(
-            "module-import-failed", f"importing {module} failed: {reason}"
-        ) from error
-    plugin = getattr(loaded, "plugin", None)
-    if not isinstance(plugin, Plugin):
-        raise ConfigurationError("plugin-missing", f"{module} exposes no plugin")
+    found: list[Plugin | ConfigurationError] = []
+    done, token = anyio.Event(), anyio.lowlevel.current_token()
+
+    def work() -> None:
+        found.append(_import(module))
+        with suppress(RuntimeError):  # the loop is gone
+            anyio.from_thread.run_sync(done.set, token=token)
+
+    Thread(target=work, name=f"import {module}", daemon=True).start()
+    with anyio.move_on_after(seconds):
+        await done.wait()
+    late = ConfigurationError("module-import-timeout", f"importing {module} takes over {seconds} s")
+    plugin = found.pop() if found else late
+    if isinstance(plugin, ConfigurationError):
+        raise plugin
     return plugin
+
+
+def _import(module: str) -> Plugin | ConfigurationError:
+    """Import and look, where neither Ctrl-C nor cancellation comes: every exception is its own."""
+    try:
+        plugin = getattr(importlib.import_module(module), "plugin", None)
+    except BaseException as error:
+        missing = error.name if type(error) is ModuleNotFoundError else None
+        if missing and f"{module}.".startswith(f"{missing}."):
+            return ConfigurationError("module-absent", f"{module} is not installed")
+        reason = traceback.format_exception_only(error)[-1].strip()  # its own text may raise
+        failure = ConfigurationError("module-import-failed", f"importing {module} failed: {reason}")
+        failure.__cause__ = error
+        return failure
+    if not issubclass(type(plugin), Plugin):  # it may lie about its class
+        return ConfigurationError("plugin-missing", f"{module} exposes no plugin")
+    return cast("Plugin", plugin)
 
 
 @attrs.define(eq=False)

@@ -66,6 +66,8 @@ def reading(read: Callable[[Any], T]) -> Callable[[Any], T]:
 
 
 def _problem(model: type[BaseModel], location: Sequence[int | str], item: Any) -> str:
+    if item["type"] == "model_type":
+        return "it is no mapping"
     if item["type"] != "extra_forbidden":
         return str(item["msg"])
     *parents, key = location

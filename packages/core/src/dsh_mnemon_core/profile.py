@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import anyio
 
+from dsh_mnemon_core._foreign import calling
 from dsh_mnemon_core._rows import Profile, Row, load_profile
 from dsh_mnemon_core._seat import RowReport, RowState, Seat, load_plugin
 from dsh_mnemon_core.errors import ConfigurationError
@@ -96,7 +97,8 @@ class MountedProfile:
         elif row.enabled:
             try:
                 seat.plugin = await load_plugin(row.module)
-                seat.config = seat.plugin.configure(row.config, f"row {row.id!r}")
+                with calling(ConfigurationError, "row-failed", "its configuration model failed"):
+                    seat.config = seat.plugin.configure(row.config, f"row {row.id!r}")
             except ConfigurationError as error:
                 seat.fail(error)
         return seat

@@ -38,6 +38,8 @@ class GenerationOptions:
         strategy_instance_key: Exact main Strategy, if chosen by key.
         strategy_type_id: Main Strategy by type, if chosen by type.
         strategy_fallback: ``sole-strategy`` takes the only one when the chosen type is missing.
+        source_fallback: ``leave-out`` composes without a Source that cannot be created, and says
+            so in a diagnostic; one that serves already is never left out.
         source_timeout_ms: Deadline of one facts or project call, 1..300 000 ms.
         source_configuration: Host configuration of an instance, JSON.
         source_capabilities: Host capability ceiling of an instance; ``None`` for none.
@@ -48,6 +50,7 @@ class GenerationOptions:
     strategy_instance_key: str | None = None
     strategy_type_id: str | None = None
     strategy_fallback: Literal["reject", "sole-strategy"] = "reject"
+    source_fallback: Literal["reject", "leave-out"] = "reject"
     source_timeout_ms: int = defaulted(integer, "sourceTimeoutMs", 1, 300_000, default=10_000)
     source_configuration: Callable[[InstalledSource], Mapping[str, Any]] = _nothing
     source_capabilities: Callable[[InstalledSource], Sequence[str] | None] = _no_ceiling

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import attrs
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from dsh_mnemon_core._engine.foreign import calling
 from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.outcome import admit_evidence, check_receipt
 from dsh_mnemon_core._engine.schema import check_input
+from dsh_mnemon_core._foreign import asking, calling
 from dsh_mnemon_core.checks import integer, same
 from dsh_mnemon_core.errors import (
     AuthorityError,
@@ -130,8 +131,9 @@ async def execute_action(
         grant=_grant(view, offer.source_instance_key, None),
         input=frozen,
     )
-    with calling(SourceFault, "source-mutate-raised", f"{offer_id} failed"):
-        receipt = await runtime.mutate(request)
+    receipt = await asking(
+        SourceFault, "source-mutate-raised", f"{offer_id} failed", partial(runtime.mutate, request)
+    )
     return check_receipt(receipt, view, offer)
 
 
@@ -205,8 +207,8 @@ async def _through(policy: StrategyTurn, read: _Read, frozen: Any) -> Evidence:
         return await _dispatch(read, checked, limits)
 
     try:
-        with calling(ContractError, "turn-policy-raised", "the turn policy failed"):
-            return await policy.query(read.route, read.grant, frozen, continuation)
+        ask = partial(policy.query, read.route, read.grant, frozen, continuation)
+        return await asking(ContractError, "turn-policy-raised", "the turn policy failed", ask)
     finally:
         active = False
 
@@ -222,8 +224,12 @@ async def _dispatch(read: _Read, frozen: Any, limits: ReadLimits | None) -> Evid
         )
     calls[key] = calls.get(key, 0) + 1
     request = QueryRequest(view=read.view.reference(), route=route, grant=read.grant, input=frozen)
-    with calling(SourceFault, "source-query-raised", f"{route.id} failed"):
-        evidence = await read.runtime.query(request)
+    evidence = await asking(
+        SourceFault,
+        "source-query-raised",
+        f"{route.id} failed",
+        partial(read.runtime.query, request),
+    )
     return admit_evidence(
         evidence, read.view, route, read.grant.consistency, read.generation.options.now()
     )

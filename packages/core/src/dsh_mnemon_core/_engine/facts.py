@@ -7,9 +7,9 @@ from typing import get_args
 
 import attrs
 
-from dsh_mnemon_core._engine.foreign import judging
 from dsh_mnemon_core._engine.generation import Generation, LiveSource
 from dsh_mnemon_core._engine.reading import read_each
+from dsh_mnemon_core._foreign import judging
 from dsh_mnemon_core.checks import one_of, same, subset, text
 from dsh_mnemon_core.errors import ViewRejected
 from dsh_mnemon_core.identity import read_capability
@@ -61,6 +61,7 @@ async def read_facts(
         [live for live in generation.sources if only in (None, live.key)],
         key=lambda live: live.key,
         phase="facts",
+        kind=SourceFacts,
         timeout_ms=generation.options.source_timeout_ms,
         read=read,
         judge=lambda live, answer: _known(live, answer, live.ceiling if ceilings else None),

@@ -13,14 +13,15 @@ import attrs
 from pydantic import SecretStr
 
 from dsh_mnemon_core._engine.activation import GenerationOptions, Selection, check_graph, select
-from dsh_mnemon_core._engine.foreign import calling, plain
 from dsh_mnemon_core._engine.registry import InstalledSource, Snapshot, check_snapshot
+from dsh_mnemon_core._foreign import calling, contain, plain
 from dsh_mnemon_core.errors import CompositionRejected, LifecycleError, MnemonError
 from dsh_mnemon_core.identity import read_capability
 from dsh_mnemon_core.scope import Capability
 from dsh_mnemon_core.source import Disposes, SourceContext, SourceManifest, SourceRuntime
 from dsh_mnemon_core.strategy import StrategyTurn
 from dsh_mnemon_core.values import canonical, digest
+from dsh_mnemon_core.view import Diagnostic
 from dsh_mnemon_core.wire import to_wire
 
 _SECRET_KEY = secrets.token_bytes(32)
@@ -94,12 +95,12 @@ async def dispose_sources(sources: tuple[LiveSource, ...]) -> list[Exception]:
     """Dispose runtimes in reverse creation order, letting none keep another from it."""
     failures: list[Exception] = []
     for source in reversed(sources):
-        if isinstance(source.runtime, Disposes):
-            try:
+        try:
+            if isinstance(source.runtime, Disposes):
                 await source.runtime.dispose()
-            except Exception as error:
-                error.add_note(f"while disposing {source.key}")
-                failures.append(error)
+        except BaseException as error:
+            failures.append(contain(error))
+            failures[-1].add_note(f"while disposing {source.key}")
     return failures
 
 
@@ -112,19 +113,38 @@ class CandidateFailed(Exception):
         self.created = created
 
 
-def build_candidate(snapshot: Snapshot, options: GenerationOptions) -> Generation:
+def build_candidate(
+    snapshot: Snapshot, options: GenerationOptions, serving: Generation | None = None
+) -> Generation:
     """Build a candidate generation (§8 A-G); synchronous, since factories do no I/O.
+
+    Args:
+        snapshot: What is installed.
+        options: How to compose.
+        serving: What serves now; none of its Sources is ever left out.
 
     Raises:
         CandidateFailed: With the cause and the runtimes created so far.
     """
     created: list[LiveSource] = []
+    left_out: list[Diagnostic] = []
     try:
         check_snapshot(snapshot)
         check_graph(snapshot)
         selection = select(snapshot, options)
         for record in snapshot.sources:
-            created.append(_create(record, options))  # noqa: PERF401 - kept when a later one fails
+            try:
+                created.append(_create(record, options))
+            except MnemonError as error:
+                key = record.instance_key
+                if options.source_fallback == "reject" or (serving and serving.source(key)):
+                    raise
+                left_out.append(
+                    Diagnostic(
+                        code=error.code, message=error.message, contribution_instance_key=key
+                    )
+                )
+        selection = attrs.evolve(selection, diagnostics=(*left_out, *selection.diagnostics))
         identity = digest(generation_input(snapshot, options, selection, created))
     except MnemonError as error:
         raise CandidateFailed(error, tuple(created)) from error
@@ -147,10 +167,10 @@ def _create(record: InstalledSource, options: GenerationOptions) -> LiveSource:
         )
         secrets_digest = _secrets_digest(context.secrets)
         runtime = plain(record.definition.create(context))
-    if not isinstance(runtime, SourceRuntime):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionRejected(
-            "source-runtime-invalid", f"{key} made no runtime with facts and project"
-        )
+        if not isinstance(runtime, SourceRuntime):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise CompositionRejected(
+                "source-runtime-invalid", f"{key} made no runtime with facts and project"
+            )
     return LiveSource(
         record=record,
         runtime=runtime,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, cast
 
 import attrs
 
 from dsh_mnemon_core._engine.facts import UNAVAILABLE, Known, read_facts
-from dsh_mnemon_core._engine.foreign import calling, judging
 from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.proposal import sorted_diagnostics
+from dsh_mnemon_core._foreign import asking, judging
 from dsh_mnemon_core.checks import identifier, one_of, text
 from dsh_mnemon_core.errors import ContractError, ManagementError, SourceFault
 from dsh_mnemon_core.identity import read_instance_key
@@ -95,8 +96,8 @@ async def execute_management(
     sent = json_clone(request.input, "management input")
     if request.mode == "mutate":
         await _fence(generation, request, key)
-    with calling(SourceFault, "source-manage-raised", f"{key} failed to {operation}"):
-        result = await source.runtime.manage(attrs.evolve(request, operation=operation, input=sent))
+    ask = partial(source.runtime.manage, attrs.evolve(request, operation=operation, input=sent))
+    result = await asking(SourceFault, "source-manage-raised", f"{key} failed to {operation}", ask)
     if not isinstance(result, ManagementResult):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ContractError("not-an-object", f"{key} answered no ManagementResult")
     with judging(ContractError, "management-malformed", f"answer of {key}"):

@@ -8,7 +8,7 @@ from typing import cast, get_args
 
 import attrs
 
-from dsh_mnemon_core._engine.foreign import judging
+from dsh_mnemon_core._foreign import judging
 from dsh_mnemon_core.checks import one_of, optional_text, record, text, well_formed
 from dsh_mnemon_core.errors import EvidenceInvalid, ReceiptInvalid
 from dsh_mnemon_core.evidence import Completion, Evidence, EvidenceItem, Receipt, Status

@@ -7,10 +7,10 @@ from typing import cast
 
 import attrs
 
-from dsh_mnemon_core._engine.foreign import judging
 from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.proposal import Chosen
 from dsh_mnemon_core._engine.reading import read_each
+from dsh_mnemon_core._foreign import judging
 from dsh_mnemon_core.checks import (
     at_most,
     distinct,
@@ -71,6 +71,7 @@ async def project_sources(
         chosen,
         key=lambda item: item.known.live.key,
         phase="project",
+        kind=Contribution,
         timeout_ms=generation.options.source_timeout_ms,
         read=read,
         judge=_judge,

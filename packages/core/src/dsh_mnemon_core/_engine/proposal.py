@@ -8,9 +8,9 @@ from typing import Any, TypeVar, get_args
 import attrs
 
 from dsh_mnemon_core._engine.facts import UNAVAILABLE, Known
-from dsh_mnemon_core._engine.foreign import calling, judging, plain
 from dsh_mnemon_core._engine.generation import Generation
 from dsh_mnemon_core._engine.registry import InstalledExtension
+from dsh_mnemon_core._foreign import calling, contain, judging, plain
 from dsh_mnemon_core.checks import (
     at_most,
     identifier,
@@ -128,7 +128,10 @@ def propose(
     sources = tuple(item.available for item in known)
 
     def ask() -> ViewSpec:
-        answer = plain(strategy.definition.compose(request, sources, contributions))
+        try:
+            answer = plain(strategy.definition.compose(request, sources, contributions))
+        except BaseException as error:
+            raise contain(error)  # noqa: B904 - it has its cause already
         if not isinstance(answer, ViewSpec):
             raise ViewRejected("not-an-object", f"{strategy.instance_key} proposed no ViewSpec")
         return answer

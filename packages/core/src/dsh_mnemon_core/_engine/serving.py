@@ -114,7 +114,7 @@ class GenerationHost:
             self._apply_removals(snapshot)
             return self.evaluation
         try:
-            candidate = build_candidate(snapshot, self.options)
+            candidate = build_candidate(snapshot, self.options, self._serving)
         except CandidateFailed as failed:
             self._discard(failed.created)
             note = Diagnostic(
