@@ -154,6 +154,8 @@ class ToldSource:
     """The Source runtime over a `Told`."""
 
     def __init__(self, told, manifest, key, granted):
+        if "create" in told.failures:
+            raise told.failures["create"]
         self.granted = granted
         self.told = told
         self.manifest = manifest

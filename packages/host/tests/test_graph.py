@@ -59,6 +59,20 @@ async def test_source_that_cannot_be_created_is_left_out_and_named(home, told_ro
         assert host.lifecycle.memory("main").view is not None
 
 
+async def test_settings_under_which_a_source_cannot_be_made_are_refused(home, told, told_rows):
+    async with home.open(*told_rows()) as host:
+        made = host.live.current
+        told.failures["create"] = ValueError("not with these settings")
+        home.settings.write_text("timeoutMs: 6000\n", encoding="utf-8")
+        async with host.agent().turn():
+            assert host.live.current is made
+            assert host.lifecycle.memory("main").view is not None
+        del told.failures["create"]
+        home.settings.write_text("timeoutMs: 7000\n", encoding="utf-8")
+        async with host.agent().turn():
+            assert host.live.config.config.timeout_ms == 7_000
+
+
 async def test_nothing_installed_is_incomplete_not_rejected():
     config = resolve(HostConfig(), {}, "/home/nobody")
     async with open_runtime() as runtime:

@@ -17,6 +17,7 @@ from dsh_mnemon_core.runtime import (
 )
 from dsh_mnemon_core.scope import OperationScope
 from dsh_mnemon_core.turns import TurnManager
+from dsh_mnemon_core.view import Diagnostic
 from pydantic import SecretStr
 
 from dsh_mnemon_host.config import ResolvedConfig
@@ -49,6 +50,13 @@ class RuntimeGraph:
     def evaluation(self) -> EvaluationReport:
         """What became of the latest composition."""
         return self.attachment.host.evaluation
+
+    @property
+    def left_out(self) -> Mapping[str, Diagnostic]:
+        """Why Sources that are installed could not be made, by instance key."""
+        report = self.evaluation
+        noted = {item.contribution_instance_key or "": item for item in report.diagnostics}
+        return {key: noted[key] for key in report.source_instance_keys if key in noted}
 
     def scope(self, workspace: str | None, agent_id: str | None = None) -> OperationScope:
         """Return the scope of an operation; for an Agent both ids are the Agent's (§4.1)."""

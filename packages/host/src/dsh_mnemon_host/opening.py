@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import attrs
 from anyio.abc import TaskGroup
-from dsh_mnemon_core.errors import ConfigurationError, MnemonError
+from dsh_mnemon_core.errors import CompositionRejected, ConfigurationError, MnemonError
 from dsh_mnemon_core.runtime import MemoryRuntime
 
 from dsh_mnemon_host.composition.choices import ChosenRows
@@ -90,16 +90,24 @@ class Opening:
             plain = value.model_copy(update={"memory_view": MemoryView()})
             await stack.enter_async_context(self.rows.under(plain.memory_view, strict=False))
             return await self.build(self.resolved(plain), self.workspace)
-        if not first and (changed or value.memory_view != self.served.config.config.memory_view):
-            await self._prove(candidate)
+        if not first:
+            views = changed or value.memory_view != self.served.config.config.memory_view
+            await self._prove(candidate, views=views)
         return candidate
 
-    async def _prove(self, candidate: RuntimeGraph) -> None:
-        """Compose a View over a candidate, so that what cannot serve is never stored."""
+    async def _prove(self, candidate: RuntimeGraph, *, views: bool) -> None:
+        """Refuse a candidate that loses a Source or, with ``views``, cannot compose a View.
+
+        So what cannot serve is never stored. A Source that could not be made before is no loss.
+        """
         try:
+            for key, reason in candidate.left_out.items():
+                if key not in self.served.current.left_out:
+                    raise CompositionRejected(reason.code, reason.message)
             scope = candidate.scope(self.workspace)
-            async with composed_view(candidate, scope, "management.proof"):
-                pass
+            if views:
+                async with composed_view(candidate, scope, "management.proof"):
+                    pass
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await candidate.dispose()
