@@ -331,6 +331,16 @@ async def test_a_source_that_does_not_answer_is_named_by_its_outage(home, told, 
     assert finding.remedy == "Look at the log, then start again."
 
 
+async def test_a_source_without_a_plane_that_does_not_answer_is_named_too(home, told, told_rows):
+    told.failures["facts"] = OSError("/secret")
+    async with home.open(*told_rows(source={"management": False})) as host:
+        found = await read_condition(host)
+    [finding] = findings(found, "source")
+    assert (finding.level, finding.subject) == ("error", "source:told")
+    assert finding.code == "source-facts-failed"
+    assert "secret" not in finding.message
+
+
 async def test_an_unavailable_source_without_a_word_is_still_named(home, told, told_rows):
     told.availability = "unavailable"
     async with home.open(*told_rows()) as host:

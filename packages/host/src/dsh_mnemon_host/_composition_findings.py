@@ -18,7 +18,8 @@ def composition_findings(composition: JsonObject) -> list[Finding]:
     """Judge a composition.
 
     Args:
-        composition: ``{evaluation, problem?, choicesProblem?, chosenStrategy?}`` of a condition.
+        composition: That of a condition: ``{evaluation, problem?, outages?, choicesProblem?,
+            chosenStrategy?}``.
     """
     findings = [_evaluated(composition, item) for item in composition["evaluation"]["diagnostics"]]
     if "problem" in composition:
@@ -33,6 +34,17 @@ def composition_findings(composition: JsonObject) -> list[Finding]:
                 remedy="Remove or replace the plugin that is named here.",
             )
         )
+    findings += [
+        Finding(
+            level="error",
+            check="source",
+            subject=outage["contributionInstanceKey"],
+            message=outage["message"],
+            code=outage["code"],
+            remedy="Look at the log; remove or replace the plugin if it happens again.",
+        )
+        for outage in composition.get("outages", ())
+    ]
     if "choicesProblem" in composition:
         saved: JsonObject = composition["choicesProblem"]
         findings.append(

@@ -51,13 +51,14 @@ async def read_condition(host: MemoryHost, *, thorough: bool = False) -> dict[st
     Returns:
         ``{version, workspace {path, isWorktree}, storage {scope, root, userRoot, places},
         writeEnabled, composition {servingGenerationId?, drainingGenerationIds, evaluation,
-        problem?, choicesProblem?, chosenStrategy?}, rows, sources,
+        problem?, outages?, choicesProblem?, chosenStrategy?}, rows, sources,
         settings {path, writable, problem?, unknown}, harnesses, runtime?, stores?, spaces?,
         documents?, silent?}``; the last five as `read_reports` returns them. ``places`` are the
         folders of the storage as ``{path, state}``, where the state is a `Place`; ``sources`` is
         the catalogue, with the ``diagnostic`` of a Source that did not answer; ``problem`` says why
-        there is no catalogue; ``chosenStrategy`` is ``{strategyTypeId, label?, entryId?,
-        packageName?, state?}`` of a main Strategy that is chosen and does not run.
+        there is no catalogue, ``outages`` are those of Sources without a place in it;
+        ``chosenStrategy`` is ``{strategyTypeId, label?, entryId?, packageName?, state?}`` of a main
+        Strategy that is chosen and does not run.
     """
     graph = await host.graph()
     config, layout = graph.config.config, graph.layout
@@ -111,7 +112,11 @@ def look_at(path: Path) -> Place:
 
 
 async def _sources(host: MemoryHost) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the catalogue, and ``{problem}`` where the Sources break their contract."""
+    """Return the catalogue, and ``{problem?, outages?}`` of what is not in it.
+
+    ``problem`` says where Sources break their contract; ``outages`` are the diagnostics of Sources
+    that did not answer and have no management plane.
+    """
     graph = await host.graph()
     if graph.attachment.host.serving_id is None:
         return [], {}
@@ -120,11 +125,12 @@ async def _sources(host: MemoryHost) -> tuple[list[dict[str, Any]], dict[str, An
     except MnemonError as error:
         return [], {"problem": error.to_wire()}
     outages = {item.get("contributionInstanceKey"): item for item in catalog["diagnostics"]}
-    return [
-        {**source, "diagnostic": outages[key]} if key in outages else source
+    sources = [
+        {**source, "diagnostic": outages.pop(key)} if key in outages else source
         for source in catalog["sources"]
         for key in (source["sourceInstanceKey"],)
-    ], {}
+    ]
+    return sources, {"outages": list(outages.values())} if outages else {}
 
 
 async def _chosen_strategy(host: MemoryHost, graph: RuntimeGraph) -> dict[str, Any]:
