@@ -141,7 +141,7 @@ def test_yaml_error_names_the_line_but_never_quotes_it() -> None:
         ("!!int ''", "no valid int in line 3"),
         ("!!bool abc", "no valid bool in line 3"),
         ("!!timestamp abc", "no valid timestamp in line 3"),
-        ("[" * 3000, "nested too deeply"),
+        ("[" * 1200, "nested too deeply"),
     ],
 )
 def test_values_that_yaml_cannot_read_are_refused_with_their_place(value: str, part: str) -> None:

@@ -11,6 +11,7 @@ from dsh_mnemon_host.config.memory import LAYERS
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 HEAD = "| Key | Takes | Default | |\n| --- | --- | --- | --- |\n"
+SCHEMA = HostConfig.model_json_schema(by_alias=True)
 FREE = {
     ("memoryTopology", "layers"): "<type>",
     ("memoryView", "entries"): "<entry>",
@@ -33,10 +34,9 @@ def leaves(path=()):
 
 def node(path):
     """Return the schema of a key as its own field has it, references followed on the way."""
-    root = HostConfig.model_json_schema(by_alias=True)
-    found = root
+    found = SCHEMA
     for part in path:
-        found = resolved(found, root)
+        found = resolved(found)
         if part == 0:
             found = found["items"]
         elif part in found.get("properties", {}):
@@ -47,10 +47,10 @@ def node(path):
     return found
 
 
-def resolved(found, root):
+def resolved(found):
     branches = [item for item in found.get("anyOf", ()) if item.get("type") != "null"]
     found = branches[0] if branches else found
-    return root["$defs"][found["$ref"].rpartition("/")[2]] if "$ref" in found else found
+    return SCHEMA["$defs"][found["$ref"].rpartition("/")[2]] if "$ref" in found else found
 
 
 def default(path):
