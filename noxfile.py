@@ -35,6 +35,8 @@ TEST_KIT = MEMBERS["testing"]
 PARALLEL = ("-n", "auto", "--dist", "worksteal")
 ESSENTIAL = ("-k", "golden or contract or plugin")
 """What is run once more where a whole second run would say nothing new: formats and protocols."""
+WHOLE = ("core", "host", "testing")
+PLUGINS = ("sources", "strategies", "enhancements", "providers")
 DIST = ROOT / "dist"
 REPORT = ROOT / ".nox" / "report.json"
 
@@ -101,19 +103,35 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run every test and measure how much of each package ran; other Pythons test the packages."""
     _sync(session, "--locked", "--all-packages")
-    if session.python != THIS_PYTHON or session.posargs:
-        # What runs whole processes and real clients says the same on every Python: once is enough.
-        # The newest Python runs every test of the packages, those between what could differ.
-        chosen = () if session.python == _newest() else ESSENTIAL
-        session.run("pytest", *PARALLEL, *(session.posargs or [*chosen, "packages"]))
-        return
+    if session.posargs:
+        session.run("pytest", *PARALLEL, *session.posargs)
+    elif session.python == THIS_PYTHON:
+        _test_all(session)
+    elif session.python == _newest():
+        _test_most(session)
+    else:
+        session.run("pytest", *PARALLEL, *ESSENTIAL, "packages")
+
+
+def _test_all(session: nox.Session) -> None:
+    """Measure what the packages' own tests run, then try the whole from outside, unmeasured.
+
+    What runs whole processes and real clients says the same on every Python: once is enough.
+    """
     report = str(Path(session.create_tmp()) / "coverage.json")
     session.run("coverage", "erase")
-    session.run("coverage", "run", "-m", "pytest", *PARALLEL)
+    session.run("coverage", "run", "-m", "pytest", *PARALLEL, "packages", "starter", "tools")
     session.run("coverage", "combine", "--quiet")
     session.run("coverage", "report", "--skip-covered")
     session.run("coverage", "json", "--quiet", "-o", report)
     session.run("python", "-m", "tools.covered", report)
+    session.run("pytest", *PARALLEL, "tests-integration")
+
+
+def _test_most(session: nox.Session) -> None:
+    """Run core, Host and test kit whole, and of the plugins the contracts and goldens."""
+    session.run("pytest", *PARALLEL, *(f"packages/{floor}" for floor in WHOLE))
+    session.run("pytest", *PARALLEL, *ESSENTIAL, *(f"packages/{floor}" for floor in PLUGINS))
 
 
 @nox.session
@@ -121,10 +139,10 @@ def tests(session: nox.Session) -> None:
 def isolated(session: nox.Session, package: str) -> None:
     """Test one package with only its own dependencies, its `dev` group and the test kit.
 
-    Every test module is imported; of a package that keeps a contract only that and its goldens run.
+    Every test module is imported; of a package with many tests only contracts and goldens run.
     """
     member = MEMBERS[package]
-    chosen = ESSENTIAL if _contract(member).is_file() else ()
+    chosen = ESSENTIAL if _contract(member).is_file() or package == "host" else ()
     names = sorted({member.name, TEST_KIT.name})
     wanted = [f"--package={name}" for name in names]
     _sync(session, "--locked", "--all-extras", *wanted)
@@ -140,12 +158,7 @@ def lowest(session: nox.Session) -> None:
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "dist", "__pycache__"))
     with session.chdir(copy):
         _sync(session, "--resolution=lowest-direct", "--all-packages", "--no-dev", "--group=test")
-        whole = [f"packages/{floor}" for floor in ("core", "host", "testing")]
-        rest = [
-            f"packages/{floor}" for floor in ("sources", "strategies", "enhancements", "providers")
-        ]
-        session.run("pytest", *PARALLEL, *whole)
-        session.run("pytest", *PARALLEL, *ESSENTIAL, *rest)
+        _test_most(session)
 
 
 @nox.session
