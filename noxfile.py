@@ -32,9 +32,12 @@ MEMBERS["starter"] = MEMBERS.pop("dsh-mnemon")
 PACKAGES = [nox.param(name, id=name) for name in MEMBERS]
 TESTED = [nox.param(name, id=name) for name, member in MEMBERS.items() if member.has_tests]
 TEST_KIT = MEMBERS["testing"]
-PARALLEL = ("-n", "auto", "--dist", "worksteal")
+PARALLEL = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal")
+"""One worker more than cores, for many tests wait for a process or the disk."""
 ESSENTIAL = ("-k", "golden or contract or plugin")
 """What is run once more where a whole second run would say nothing new: formats and protocols."""
+FEW = {"host": ESSENTIAL, "testing": ("-k", "golden or plugin")}
+"""What runs of a package alone that keeps no contract and whose tests take long."""
 WHOLE = ("core", "host", "testing")
 PLUGINS = ("sources", "strategies", "enhancements", "providers")
 DIST = ROOT / "dist"
@@ -142,7 +145,7 @@ def isolated(session: nox.Session, package: str) -> None:
     Every test module is imported; of a package with many tests only contracts and goldens run.
     """
     member = MEMBERS[package]
-    chosen = ESSENTIAL if _contract(member).is_file() or package == "host" else ()
+    chosen = ESSENTIAL if _contract(member).is_file() else FEW.get(package, ())
     names = sorted({member.name, TEST_KIT.name})
     wanted = [f"--package={name}" for name in names]
     _sync(session, "--locked", "--all-extras", *wanted)
